@@ -25,18 +25,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMaxTruncatedContexts = 8;  // of a prompt that is cut: as many contexts long
+constexpr int64_t kMaxTruncatedContexts = 8;  // longest prompt encoded for truncation, in contexts
 
 double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// A request's name among those of all clients; empty: it has none.
+/// Returns a request's name, unique among all clients; empty: it has none.
 std::string NameOf(const Client& client, const std::string& rid) {
   return rid.empty() ? "" : absl::StrCat(client.name.size(), ":", client.name, rid);
 }
 
-/// The prompt's tokens that are told, of which all but the first have an entry in `infos`.
+/// Returns the prompt tokens to report. All but the first have an entry in `infos`.
 std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<TokenInfo> infos) {
   std::vector<PromptToken> tokens;
   if (live.scored_ids.empty()) return tokens;
@@ -48,7 +48,8 @@ std::vector<PromptToken> PromptTokens(const LiveRequest& live, std::vector<Token
   return tokens;
 }
 
-/// Drops tokens of the front as `request` wants it, but for the begin-of-text token of a text.
+/// Drops tokens at the beginning as `request` asks, except the begin-of-text token of a text
+/// prompt.
 void Truncate(const GenerateRequest& request, int64_t context_len, std::optional<TokenId> bos,
               std::vector<TokenId>& ids) {
   if (!request.truncate_prompt_tokens.has_value()) return;
@@ -62,7 +63,7 @@ void Truncate(const GenerateRequest& request, int64_t context_len, std::optional
   ids.erase(begin, begin + excess);
 }
 
-/// The end of a part of an EncodeBatch.
+/// The result of one chunk of an EncodeBatch.
 struct EncodedChunk {
   std::shared_ptr<LiveChunk> live;
   absl::Status status;
@@ -123,7 +124,7 @@ class GeneratorImpl final : public Generator {
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
   void Detokenize(BatchTokenIdOut out);
   GenerationEvent ToEvent(BatchTokenIdOut::Row& row, LiveRequest& live, Clock::time_point now);
-  /// Whether a request ended so because of ShutDown.
+  /// True if ShutDown ended the request.
   bool IsCutShort(const absl::Status& status) const {
     return shut_down_ && absl::IsCancelled(status);
   }
@@ -134,23 +135,23 @@ class GeneratorImpl final : public Generator {
   const Options options_;
   const std::shared_ptr<LiveRegistry> registry_ = std::make_shared<LiveRegistry>();
   bool draining_ = false;
-  std::atomic<bool> shut_down_ = false;  // read by the detokenizer thread too
+  std::atomic<bool> shut_down_ = false;  // also read by the detokenizer thread
 
-  std::mutex router_mutex_;  // held during a step, and by whoever else uses the engine
+  std::mutex router_mutex_;  // held during a step, and by other users of the engine
   mutable std::mutex load_mutex_;
   EngineLoad load_;
   int64_t num_pending_tokens_ = 0;  // of all requests; guarded by load_mutex_
   TokenRate rate_;
 
-  Pipeline pipeline_;  // last: its threads use what stands above
+  Pipeline pipeline_;  // last: its threads use the members above
 };
 
-/// On a tokenizer thread.
+/// Runs on a tokenizer thread.
 absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateRequest& request,
                                                                   LiveRequest& live) {
   TokenizedGenerateReqInput input;
   const int64_t context_len = options_.context_length;
-  // To keep the end of a text, all of it is encoded: within bounds.
+  // Keeping the end of a text requires encoding all of it, so bound its length.
   const int64_t longest =
       (request.truncate_prompt_tokens ? kMaxTruncatedContexts : 1) * context_len;
   const auto& ids = request.prompt->Encode(*options_.prompt_encoder, longest);
@@ -186,7 +187,8 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
   int64_t max_new_tokens = request.max_new_tokens.value_or(most);
   if (request.clamps_max_new_tokens) max_new_tokens = std::min(max_new_tokens, most);
   if (max_new_tokens == 0) {
-    // The engine's requests generate; the token comes of the pass that computes the prompt.
+    // An engine request always generates; the one token comes from the pass that computes the
+    // prompt.
     max_new_tokens = 1;
     live.tells_output = false;
   }
@@ -206,7 +208,7 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
                            .trims_stop = request.trims_stop,
                            .skips_special_tokens = request.skips_special_tokens};
   if (!text.stop.empty()) {
-    // The router thread needs to know at once; it has a detokenizer of its own for that.
+    // The router thread must detect stops at once, so it has a detokenizer of its own.
     auto own = std::make_shared<OutputText>(*options_.tokenizer, text);
     input.stop = [own](TokenId id) {
       std::string ignored;
@@ -243,7 +245,7 @@ void GeneratorImpl::SetPending(LiveRequest& live, int64_t num_tokens) {
   num_pending_tokens_ += num_tokens - std::exchange(live.num_pending_tokens, num_tokens);
 }
 
-/// The engine's load now that it knows the requests of `arrived` itself.
+/// Stores the engine's load. It now includes the requests of `arrived`.
 void GeneratorImpl::StoreLoad(const std::vector<LiveRequest*>& arrived) {
   const EngineLoad load = options_.load();
   const std::lock_guard lock(load_mutex_);
@@ -281,7 +283,8 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
     }
     const absl::Status status = pipeline_.Submit(
         live, client.name, [this, live, request] { return Tokenize(*request, *live); });
-    if (!status.ok()) return status;  // what was started is aborted with its generation
+    // The destructor of `generation` aborts those that were started.
+    if (!status.ok()) return status;
     ++registry_->num_live;
   }
   return generation;
@@ -308,10 +311,10 @@ asio::awaitable<absl::StatusOr<EncodedBatch>> GeneratorImpl::Encode(EncodeBatch 
   co_return std::move(encoded);
 }
 
-/// On the router thread.
+/// Runs on the router thread.
 BatchTokenIdOut GeneratorImpl::Step(std::vector<RouterMessage> messages) {
   const std::lock_guard lock(router_mutex_);
-  std::vector<LiveRequest*> arriving;  // held by the pipeline until their last rows
+  std::vector<LiveRequest*> arriving;  // the pipeline owns these until their last rows
   for (const RouterMessage& message : messages) {
     const auto* input = std::get_if<TokenizedGenerateReqInput>(&message);
     if (input != nullptr) arriving.push_back(static_cast<LiveRequest*>(input->receiver.get()));
@@ -333,7 +336,7 @@ absl::Status GeneratorImpl::FlushCache() {
   return absl::OkStatus();
 }
 
-/// On the detokenizer thread.
+/// Runs on the detokenizer thread.
 void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
   std::vector<std::pair<std::shared_ptr<LiveRequest>, GenerationEvent>> events;
   std::vector<EncodedChunk> chunks;
@@ -344,7 +347,8 @@ void GeneratorImpl::Detokenize(BatchTokenIdOut out) {
       continue;
     }
     auto live = std::static_pointer_cast<LiveRequest>(std::move(row.receiver));
-    if (row.finished) SetPending(*live, 0);  // it may have ended on its way
+    // The request may have ended before it reached the engine.
+    if (row.finished) SetPending(*live, 0);
     GenerationEvent event = ToEvent(row, *live, now);
     events.emplace_back(std::move(live), std::move(event));
   }

@@ -30,7 +30,7 @@ asio::awaitable<absl::Status> HealthProbe::Ask() {
   if (running_ == nullptr) {
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
     running_ = std::make_shared<asio::steady_timer>(executor, Clock::time_point::max());
-    // Its end does not depend on who asked first.
+    // Spawned, so that its lifetime does not depend on the first caller.
     try {
       asio::co_spawn(executor, Run(), asio::detached);
     } catch (...) {
@@ -57,7 +57,7 @@ asio::awaitable<void> HealthProbe::Run() {
       const Clock::time_point begin = Clock::now();
       auto asking = generates ? Generate() : Encode();
       answer_ = co_await std::move(asking);
-      // If the process was paused meanwhile, the engine had no time for an answer: ask once more.
+      // If the process was paused meanwhile, the engine had no time to answer, so probe once more.
       if (answer_.ok() || Clock::now() - begin <= options_.timeout + kLate) break;
     }
   } catch (const std::exception& error) {

@@ -12,22 +12,24 @@
 
 namespace shortlist {
 
-/// Sees whether the engine moves, by a token generated for nobody, or encoded where no model
-/// generates. Whoever asks while that is under
-/// way, or within `kept` of it, gets its answer: a flood of questions costs a token a second. Owned
-/// by a shared_ptr; used on the I/O thread.
+/// Checks that the engine makes progress by generating one token, or encoding one if no model
+/// generates. Calls of Ask() during a probe, or within `kept` after it, share its result: any
+/// number of calls costs at most one token per second. Owned by a shared_ptr; used on the I/O
+/// thread.
 class HealthProbe : public std::enable_shared_from_this<HealthProbe> {
  public:
   struct Options {
-    std::chrono::milliseconds timeout{20'000};  // for the token
+    std::chrono::milliseconds timeout{20'000};  // for one probe
+    // How long a result is reused.
     std::chrono::milliseconds kept{1'000};
   };
 
   /// `generator` must outlive the coroutines of `executor`.
   HealthProbe(Generator& generator, Options options) : generator_(generator), options_(options) {}
 
-  /// Ok when a token came; also where none came of this but tokens come of other requests: a server
-  /// that is busy is not ill. Unavailable says what else is the matter.
+  /// Returns ok if the probe succeeded. Also ok if the server is merely busy: the probe got no turn
+  /// while other requests produce tokens, or the limits for encoding are reached. Otherwise returns
+  /// Unavailable with the reason.
   boost::asio::awaitable<absl::Status> Ask();
 
  private:
@@ -37,8 +39,8 @@ class HealthProbe : public std::enable_shared_from_this<HealthProbe> {
 
   Generator& generator_;
   const Options options_;
-  // Those who wait for the token wait for it, and own it: their waits may be cancelled for another
-  // reason after its end.
+  // Callers of Ask() wait on this timer until the probe ends, and share its ownership: a caller's
+  // wait may be cancelled for another reason after that. Null: no probe is running.
   std::shared_ptr<boost::asio::steady_timer> running_;
   absl::Status answer_;
   std::chrono::steady_clock::time_point answered_at_;

@@ -22,9 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMaxHeldBytes = 4 * kMaxResultBytes;
-constexpr int64_t kMaxClientBytes = kMaxHeldBytes / 2;  // so that one leaves room to another
-constexpr int64_t kSmallBytes = int64_t{1} << 20;  // who has so few is let in beside the large ones
-constexpr double kLongestTimeoutS = 1e9;           // further off no clock counts
+constexpr int64_t kMaxClientBytes = kMaxHeldBytes / 2;  // leaves room for another client
+constexpr int64_t kSmallBytes = int64_t{1} << 20;  // batches up to this size are always admitted
+constexpr double kLongestTimeoutS = 1e9;           // longer timeouts never expire
 
 Clock::time_point After(Clock::time_point start, double seconds) {
   if (!(seconds < kLongestTimeoutS)) return Clock::time_point::max();
@@ -34,7 +34,7 @@ Clock::time_point After(Clock::time_point start, double seconds) {
 
 absl::Status Check(const EncodeResult& result) {
   if (absl::IsResourceExhausted(result.status) && result.status.message().empty()) {
-    return absl::ResourceExhaustedError("out of memory");  // which there was none to say with
+    return absl::ResourceExhaustedError("out of memory");  // there was no memory for a message
   }
   SHORTLIST_RETURN_IF_ERROR(result.status);
   const auto is_finite = [](float value) { return std::isfinite(value); };
@@ -47,7 +47,7 @@ absl::Status Check(const EncodeResult& result) {
   return absl::InternalError("the model gave a value that is not finite");
 }
 
-/// Of the values of each input.
+/// Returns the number of values per input.
 int64_t NumValues(const ServedEncoder& encoder, const EncodeWish& wish) {
   if (!wish.next_tokens.empty()) return std::ssize(wish.next_tokens);
   if (wish.query != nullptr) return 1;
@@ -66,17 +66,18 @@ int64_t NumResultBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   }
   int64_t num_bytes = std::ssize(batch.inputs) * each + batch.num_reply_bytes;
   if (!wish.multi_vector) return num_bytes;
-  constexpr int64_t kFraming = 8;  // tokens that the checkpoint puts round a text, at most about
+  // Maximum number of tokens that the checkpoint adds around a text, approximately.
+  constexpr int64_t kFraming = 8;
   const int64_t framed = std::ssize(batch.instruction) + kFraming;
   for (const EncodeSource& source : batch.inputs) {
-    // A token is of a byte at least.
+    // A token takes at least one byte.
     const int64_t most = std::ssize(source.ids) + std::ssize(source.text) + framed;
     num_bytes += std::min(most, encoder.max_input_tokens) * encoder.multi_vector_size * kFloatBytes;
   }
   return num_bytes;
 }
 
-/// About what a batch and its results take until it is answered.
+/// Approximate memory of a batch and its results until the reply.
 int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   constexpr int64_t kEach =
       sizeof(EncodeSource) + 4 * sizeof(void*) + 2 * sizeof(std::vector<float>);
@@ -88,7 +89,7 @@ int64_t NumHeldBytes(const ServedEncoder& encoder, const EncodeBatch& batch) {
   return num_bytes;
 }
 
-/// About how many tokens it is.
+/// Approximate number of tokens.
 int64_t NumTokens(const EncodeSource& source) {
   constexpr int64_t kBytesOfToken = 4, kTokensOfPicture = 256;
   if (!source.picture.empty()) return kTokensOfPicture;
@@ -96,7 +97,7 @@ int64_t NumTokens(const EncodeSource& source) {
   return others + std::ssize(source.ids) + std::ssize(source.text) / kBytesOfToken + 1;
 }
 
-/// How many of the inputs, which are not none, make a chunk.
+/// Number of inputs that form the next chunk. Precondition: `inputs` is not empty.
 size_t NumOfChunk(std::span<const EncodeSource> inputs) {
   const std::span most = inputs.first(std::min(LiveEncoding::kChunkInputs, inputs.size()));
   const auto picture = std::ranges::find_if(
@@ -118,7 +119,7 @@ absl::Status OfInput(const EncodeBatch& batch, size_t index, const absl::Status&
   const std::string place =
       batch.is_list ? absl::StrCat(field, "[", index / batch.inputs_per_entry, "]") : field;
   const bool is_too_long = absl::IsOutOfRange(status);
-  // litellm looks for these words in the text of the error.
+  // litellm searches the error text for these words.
   const char* const words = is_too_long ? ": this model's maximum context length is exceeded" : "";
   absl::Status named(status.code(), absl::StrCat(place, ": ", status.message(), words));
   if (is_too_long) named = WithCode(std::move(named), kContextLengthExceeded);
@@ -223,7 +224,7 @@ LiveEncoding::~LiveEncoding() {
   if (!name_.empty()) registry_->by_name.erase(name_);
 }
 
-/// Chunks under way may end well before they hear of it: no more are sent.
+/// Chunks in flight may end before they notice the abort, so send no more.
 void LiveEncoding::Abort() {
   Fail(/*begin=*/0, Aborted());
   if (registry_->pipeline != nullptr) {
@@ -237,7 +238,7 @@ void LiveEncoding::Fail(size_t begin, absl::Status status) {
   failed_begin_ = begin;
 }
 
-/// Something failed, and nothing before it can.
+/// True if an error is recorded and no earlier chunk can still fail.
 bool LiveEncoding::failed() const {
   return !status_.ok() && (under_way_.empty() || under_way_.begin()->first > failed_begin_);
 }
@@ -261,7 +262,7 @@ void LiveEncoding::SendChunks() {
     if (under_way_.size() >= most) return;
     absl::Status status = SendChunk();
     if (status.ok()) continue;
-    // Those under way make room.
+    // Chunks in flight will make room.
     if (absl::IsResourceExhausted(status) && !under_way_.empty()) return;
     Fail(num_sent_, std::move(status));
   }
@@ -288,7 +289,7 @@ absl::Status LiveEncoding::SendChunk() {
   live->begin = num_sent_;
   int64_t num_tokens = 0;
   for (size_t i = 0; i < count; ++i) num_tokens += NumTokens(first[static_cast<int64_t>(i)]);
-  under_way_.emplace(num_sent_, live);  // before anything that cannot be taken back
+  under_way_.emplace(num_sent_, live);  // before the steps that cannot be undone
   std::move(first, first + static_cast<int64_t>(count), std::back_inserter(chunk->inputs));
   const absl::Status status = registry_->pipeline->Submit(
       live, client_,
@@ -316,7 +317,7 @@ absl::Status LiveEncoding::SendChunk() {
 asio::awaitable<void> LiveEncoding::Wait() {
   wake_.expires_at(deadline_);
   co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
-  // Deliver ends the wait as well as the coroutine's own cancellation does.
+  // Deliver() ends the wait, and so does cancellation of the coroutine.
   const auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() != asio::cancellation_type::none) {
     throw boost::system::system_error(asio::error::operation_aborted);

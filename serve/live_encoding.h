@@ -22,37 +22,39 @@ namespace shortlist {
 
 class LiveEncoding;
 
-/// A part of an EncodeBatch: one request of the pipeline. Each thread has members of its own.
+/// A part of an EncodeBatch: one request of the pipeline. Each member belongs to one thread.
 struct LiveChunk final : Receiver {
-  size_t begin = 0;                  // constant: the index of its first input
-  std::vector<int64_t> num_tokens;   // of each input; the tokenizer thread's, then constant
-  LiveEncoding* encoding = nullptr;  // the I/O thread's; null: nobody is interested any more
+  size_t begin = 0;  // index of its first input in the batch; constant
+  // Of each input; written by the tokenizer thread, then constant.
+  std::vector<int64_t> num_tokens;
+  LiveEncoding* encoding = nullptr;  // the I/O thread's; null: the result is no longer wanted
 };
 
-/// An EncodeBatch of any size on its way through the pipeline: in chunks, of which only some are
-/// under way at a time, so that it fills no queue and the inputs of one chunk are tokenized while
-/// those of another are computed. Used on the I/O thread. Its destruction aborts what is under way.
+/// An EncodeBatch of any size on its way through the pipeline. It is sent in chunks, of which only
+/// some are in flight at a time. So it fills no queue, and one chunk is tokenized while another is
+/// computed. Used on the I/O thread. The destructor aborts chunks in flight.
 class LiveEncoding final : public NamedWork {
  public:
-  /// Texts of a chunk; a picture is a chunk of its own: it takes a tokenizer thread about as long,
-  /// and what its client sends next waits for chunks that are there, not for all pictures.
+  /// Maximum number of texts in a chunk. A picture is a chunk of its own: it takes a tokenizer
+  /// thread about as long as a chunk of texts. So the client's next request waits for queued
+  /// chunks, not for all pictures.
   static constexpr size_t kChunkInputs = 64;
-  static constexpr size_t kMaxChunks = 8;  // of one batch under way at a time
-  /// When so many of all batches are under way, each batch has one.
+  static constexpr size_t kMaxChunks = 8;  // chunks of one batch in flight
+  /// With this many chunks of all batches in flight, each batch has one in flight.
   static constexpr int64_t kManyChunks = 256;
 
-  /// `name` as LiveGeneration's; `encoder` must outlive the pipeline.
+  /// `name` is as for LiveGeneration. `encoder` must outlive the pipeline.
   LiveEncoding(const boost::asio::any_io_executor& executor, std::shared_ptr<LiveRegistry> registry,
                std::string name, const ServedEncoder& encoder, EncodeBatch batch,
                std::string client);
   ~LiveEncoding() override;
 
-  /// Waits for all results. Of several errors the one of the first chunk is returned; it names the
-  /// input, as the batch's field. To be called once.
+  /// Waits for all results. Of several errors, returns that of the first chunk, which names the
+  /// input by the batch's field. Call once.
   boost::asio::awaitable<absl::StatusOr<EncodedBatch>> Run();
 
   void Abort() override;
-  /// The end of a chunk.
+  /// Receives the end of a chunk.
   void Deliver(const LiveChunk& chunk, absl::Status status, std::vector<EncodeResult> results);
 
  private:
@@ -65,27 +67,28 @@ class LiveEncoding final : public NamedWork {
   const std::shared_ptr<LiveRegistry> registry_;
   const std::string name_, client_;
   const ServedEncoder& encoder_;
-  EncodeBatch batch_;             // inputs that were sent have been moved away
-  const int64_t num_abort_alls_;  // when it began
+  EncodeBatch batch_;             // inputs that were sent have been moved out
+  const int64_t num_abort_alls_;  // LiveRegistry::num_abort_alls at construction
   const std::chrono::steady_clock::time_point start_, deadline_;
   boost::asio::steady_timer wake_;
   EncodedBatch encoded_;
-  std::map<size_t, std::shared_ptr<LiveChunk>> under_way_;  // by their first input
-  size_t num_sent_ = 0;                                     // inputs
-  int64_t num_tokens_sent_ = 0;                             // about, in these
-  absl::Status status_;                                     // what failed,
-  size_t failed_begin_ = 0;                                 // and in which chunk
+  // In flight, by index of the first input.
+  std::map<size_t, std::shared_ptr<LiveChunk>> under_way_;
+  size_t num_sent_ = 0;          // inputs
+  int64_t num_tokens_sent_ = 0;  // approximate number of tokens of the inputs sent
+  absl::Status status_;          // the first error
+  size_t failed_begin_ = 0;      // first input of the chunk that failed
 };
 
-/// InvalidArgument names the field and the bound of a batch whose results, or the texts that are
-/// read again for each input, are larger than kMaxResultBytes together.
+/// InvalidArgument, naming field and bound, if the results exceed kMaxResultBytes together, or the
+/// texts that are read again for each input do.
 absl::Status CheckBatchSize(const ServedEncoder& encoder, const EncodeBatch& batch);
 
-/// Memory that the results of a batch will take, counted as long as this lives. On the I/O thread.
+/// Accounts for the memory of a batch's results during its lifetime. On the I/O thread.
 class ResultBytes {
  public:
-  /// ResourceExhausted while what large batches, of all clients or of this one, hold leaves too
-  /// little room for another one.
+  /// ResourceExhausted if large batches, of all clients or of this one, leave too little room for
+  /// another large one.
   static absl::StatusOr<ResultBytes> Hold(std::shared_ptr<LiveRegistry> registry,
                                           const std::string& client, const ServedEncoder& encoder,
                                           const EncodeBatch& batch);
@@ -101,14 +104,14 @@ class ResultBytes {
   int64_t num_bytes_;
 };
 
-/// What becomes of a chunk's inputs on a tokenizer thread; an error names the input.
+/// Prepares the inputs of a chunk. On a tokenizer thread. An error names the input.
 absl::StatusOr<TokenizedEmbedReqInput> PrepareChunk(const ServedEncoder& encoder,
                                                     const EncodeBatch& chunk, LiveChunk& live);
 
-/// An error of input `index` of the batch, under the name that the dialect has for it.
+/// Adds to an error of input `index` of the batch the name that the dialect has for the input.
 absl::Status OfInput(const EncodeBatch& batch, size_t index, const absl::Status& status);
 
-/// Hands a chunk's end to whom it concerns. On the I/O thread.
+/// Delivers the end of a chunk to its LiveEncoding, if that still exists. On the I/O thread.
 void Deliver(LiveRegistry& registry, LiveChunk& live, absl::Status status,
              std::vector<EncodeResult> results);
 

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// `into` becomes `event`, with what both brought.
+/// Merges `event` into the earlier event `into`.
 void Merge(GenerationEvent event, GenerationEvent& into) {
   into.text += event.text;
   into.tokens.insert(into.tokens.end(), std::make_move_iterator(event.tokens.begin()),
@@ -81,7 +81,7 @@ asio::awaitable<std::optional<GenerationEvent>> LiveGeneration::NextWithin(
 asio::awaitable<void> LiveGeneration::Wait(Clock::time_point deadline) {
   wake_.expires_at(deadline);
   co_await wake_.async_wait(asio::as_tuple(asio::use_awaitable));
-  // Deliver ends the wait as well as the coroutine's own cancellation does.
+  // Deliver() ends the wait, and so does cancellation of the coroutine.
   const auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() == asio::cancellation_type::none) co_return;
   throw boost::system::system_error(asio::error::operation_aborted);

@@ -22,53 +22,54 @@ namespace shortlist {
 
 class LiveGeneration;
 
-/// What a client may end by the name it gave it.
+/// Work that a client may abort by the name it gave.
 class NamedWork {
  public:
   virtual ~NamedWork() = default;
   virtual void Abort() = 0;
 };
 
-/// What generations and encodings share on the I/O thread. Outlives the generator as long as events
-/// are on their way.
+/// State that generations and encodings share on the I/O thread. Outlives the generator while
+/// events are in flight.
 struct LiveRegistry {
-  Pipeline* pipeline = nullptr;                         // null: the generator has gone
-  std::unordered_map<std::string, NamedWork*> by_name;  // those that clients named
-  std::atomic<int64_t> num_live = 0;  // requests of the pipeline; read by any thread
-  int64_t num_chunks = 0;             // of these, of encodings
-  int64_t num_abort_alls = 0;         // how often everything was aborted
-  int64_t num_result_bytes = 0;       // of encodings that are under way
+  Pipeline* pipeline = nullptr;                         // null: the generator has been destroyed
+  std::unordered_map<std::string, NamedWork*> by_name;  // work that clients named
+  std::atomic<int64_t> num_live = 0;  // requests of the pipeline; any thread may read it
+  int64_t num_chunks = 0;             // of num_live, those of encodings
+  int64_t num_abort_alls = 0;         // number of AbortAll() calls
+  int64_t num_result_bytes = 0;       // of encodings in flight
   std::unordered_map<std::string, int64_t>
-      result_bytes_of;  // each client's; none where it has none
+      // Of each client; clients without any have no entry.
+      result_bytes_of;
 };
 
-/// One request between Start and its last event. Each thread has members of its own.
+/// One request between Start and its last event. Each member belongs to one thread.
 struct LiveRequest final : Receiver {
   // Constant.
   std::string client;
   size_t index = 0;
   std::chrono::steady_clock::time_point start;
-  // The tokenizer thread's, then constant.
+  // Written by the tokenizer thread, then constant.
   int64_t prompt_tokens = 0;
   std::vector<TokenId> scored_ids;  // of the prompt, from prompt_logprobs_start on
   bool tells_output = true;
   bool speculates = true;
-  // Of the prompt, while it is on its way to the engine; whoever has the generator's load_mutex_.
+  // Prompt tokens not yet handed to the engine. Guarded by GeneratorImpl::load_mutex_.
   int64_t num_pending_tokens = 0;
-  // The detokenizer thread's.
+  // Used by the detokenizer thread.
   std::unique_ptr<OutputText> text;
   int64_t completion_tokens = 0;
   std::vector<int64_t> accepted_counts;
-  std::chrono::steady_clock::time_point first_step, last_step;  // that brought tokens
-  // The I/O thread's.
-  LiveGeneration* generation = nullptr;  // null: nobody is interested any more
+  std::chrono::steady_clock::time_point first_step, last_step;  // steps with tokens
+  // Used by the I/O thread.
+  LiveGeneration* generation = nullptr;  // null: events are no longer wanted
 };
 
-/// The Generation of a Generator: events wait here, one for each request at most, until they are
-/// taken. It has its name until the last event of every request has come, or it goes.
+/// The Generation of a Generator. Events wait here, at most one per request, until they are taken.
+/// The name is released after the last event of every request, or by the destructor.
 class LiveGeneration final : public Generation, public NamedWork {
  public:
-  /// `name`: among those of all clients, not taken; empty: none.
+  /// `name`: unique among all clients, not taken; empty: none.
   LiveGeneration(const boost::asio::any_io_executor& executor,
                  std::shared_ptr<LiveRegistry> registry, std::string name);
   ~LiveGeneration() override;
@@ -92,12 +93,13 @@ class LiveGeneration final : public Generation, public NamedWork {
   std::string name_;
   std::vector<std::shared_ptr<LiveRequest>> requests_;
   std::vector<std::optional<GenerationEvent>> pending_;  // by index of the request
-  std::deque<size_t> ready_;                             // those that have one, longest first
-  int64_t num_ended_ = 0;                                // requests: the last event has come,
-  int64_t num_taken_ = 0;                                // and was taken
+  std::deque<size_t> ready_;  // indices of requests with a pending event, oldest first
+  int64_t num_ended_ = 0;     // requests whose last event has come
+  int64_t num_taken_ = 0;     // requests whose last event was taken
 };
 
-/// Hands an event to whom it concerns; the last one ends the request. On the I/O thread.
+/// Delivers an event to its generation, if that still exists; the last event ends the request. On
+/// the I/O thread.
 void Deliver(LiveRegistry& registry, LiveRequest& live, GenerationEvent event);
 
 }  // namespace shortlist

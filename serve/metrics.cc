@@ -23,7 +23,7 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using Labels = std::map<std::string, std::string>;
 
-/// From half a millisecond to a minute, four to a decade.
+/// From half a millisecond to a minute, four buckets per decade.
 Histogram::BucketBoundaries LatencyBuckets() {
   return {0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1,
           0.2,    0.3,   0.5,   1.0,   2.0,   3.0,  5.0,  10.0, 30.0, 60.0};
@@ -49,12 +49,12 @@ struct Metrics::Families {
     return prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add(
         labels, LatencyBuckets());
   }
-  /// Counters only grow; the engine tells totals.
+  /// Raises a counter to the total that the engine reports. Counters never decrease.
   static void Raise(Counter& counter, double total) {
     counter.Increment(std::max(total - counter.Value(), 0.0));
   }
 
-  /// `num_slots` does not change; 0: there is no KV cache.
+  /// `num_slots` is constant; 0: there is no KV cache.
   void SetCacheConfig(int64_t num_slots) {
     if (num_slots == 0) return;
     Labels vllm = labels, sglang = labels;
@@ -78,7 +78,7 @@ struct Metrics::Families {
 
   const Labels labels;
   prometheus::Registry registry;
-  std::mutex mutex;  // guards speculation, and serialises Text
+  std::mutex mutex;  // guards speculation, and serializes Text
   SequenceStats speculation;
 
   Counter& prompt_tokens = NewCounter("sglang:prompt_tokens_total", "Tokens of prompts served");
@@ -134,8 +134,8 @@ struct Metrics::Families {
   Gauge& base_rows = NewGauge("shortlist:base_rows", "Rows of the base of the active vocabulary");
   Counter& size_changes =
       NewCounter("shortlist:base_size_changes_total", "Times that the base found another size");
-  // As gateways read the size of the KV cache, of vLLM and of SGLang: in the labels. A block has
-  // one slot.
+  // Gateways read the size of the KV cache of vLLM and SGLang from these labels. A block is one
+  // slot.
   Family<Gauge>& vllm_cache = prometheus::BuildGauge()
                                   .Name("vllm:cache_config_info")
                                   .Help("KV cache, as vLLM tells of it: a block is one slot")
@@ -154,7 +154,7 @@ struct Metrics::Families {
   Counter& draft_passes = NewCounter("shortlist:draft_passes_total", "Forward passes of the draft");
   Counter& resting_steps = NewCounter("shortlist:resting_steps_total",
                                       "Steps that drafted nothing, since it did not pay");
-  // There once they are known.
+  // These exist once their values are known.
   Family<Gauge>& draft_pass = prometheus::BuildGauge()
                                   .Name("shortlist:draft_pass_seconds")
                                   .Help("Expected time of a pass of the draft")
@@ -205,7 +205,7 @@ Metrics::Metrics(const std::string& model_name)
 Metrics::~Metrics() = default;
 
 void Metrics::OnHttpDone(const RequestRecord& record) {
-  // Methods of unknown routes are the client's invention.
+  // Clients can invent methods for unknown routes, so those are not labels.
   const bool known = !record.route.empty();
   families_->http
       .Add({{"route", known ? record.route : "none"},

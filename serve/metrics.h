@@ -17,31 +17,32 @@ namespace shortlist {
 struct EngineLoad;
 struct GenerationEvent;
 
-/// Counters and histograms in Prometheus' format, under SGLang's names where it has one
+/// Counters and histograms in Prometheus' text format. Names are SGLang's where SGLang has one
 /// ("sglang:..."), else "shortlist:...". Any thread.
 class Metrics {
  public:
-  /// `model_name` labels everything.
+  /// `model_name` is a label of every metric.
   explicit Metrics(const std::string& model_name);
   ~Metrics();
 
-  /// A request was answered or given up.
+  /// Records an HTTP request that was answered or given up.
   void OnHttpDone(const RequestRecord& record);
-  /// Of a generation: the time to its first token, the gap before a step that brought `num_tokens`
-  /// more, its last event.
+  /// Records the time from the start of a generation to its first token.
   void OnFirstToken(double seconds);
+  /// Records the time between a generation's last step and a step that added `num_tokens` more.
   void OnStep(double seconds_since_last, int64_t num_tokens);
+  /// Records the last event of a generation.
   void OnFinished(const GenerationEvent& event);
-  /// A batch that encoder `model` was asked for has ended.
+  /// Records the end of a batch for encoder `model`.
   void OnEncoded(const std::string& model, const absl::StatusOr<EncodedBatch>& encoded);
 
-  /// What speculation did for all requests that have ended.
+  /// Speculation statistics of all requests that have ended.
   SequenceStats Speculation() const;
-  /// `change` more requests wait for their turn, before they are generations.
+  /// Adds `change` to the number of requests that wait for their turn and are not generations yet.
   void OnWaiting(int64_t change) { num_waiting_ += change; }
   int64_t num_waiting() const { return num_waiting_; }
 
-  /// The text that /metrics answers, with gauges for `load`.
+  /// Returns the body of a reply to /metrics, with gauges for `load`.
   std::string Text(const EngineLoad& load, double throughput);
 
  private:

@@ -9,15 +9,15 @@
 
 namespace shortlist {
 
-/// What a model is served as where nobody says: `org/name` of the Hugging Face cache without its
-/// revision, of a directory's path the last component.
+/// Default served name of `model`: `org/name`, without the revision, of a Hugging Face cache entry;
+/// the last component of a directory's path.
 std::string DefaultModelName(const std::string& model);
 
-/// Under which names `served` is known: itself and, of "Org/Name", "Name".
+/// Returns the names under which `served` is known: `served` itself, and "Name" for "Org/Name".
 std::vector<std::string> ServedNames(const std::string& served);
 
-/// Whether `asked`, the model of a request, is the served one: by one of its names, as "default",
-/// or empty, for a request that names none. Else NotFound, naming the served model, with the code
+/// Ok if `asked`, the model of a request, is one of the names of `served`, "default", or empty (the
+/// request names none). Otherwise NotFound, naming the served model, with the code
 /// "model_not_found" and the field "model".
 absl::Status CheckModelName(const std::string& served, std::string_view asked);
 

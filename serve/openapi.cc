@@ -11,8 +11,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Lengths are bounded in bytes of UTF-8, of which a character has up to four. maxLength counts
-// characters: it is what fits whatever the characters are, and the description has the bound.
+// Lengths are limited in bytes of UTF-8; a character has up to four. maxLength counts characters:
+// this many always fit. The description gives the exact limit in bytes.
 const char kModel[] = R"json({
   "model": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"}
 })json";
@@ -26,13 +26,13 @@ const char kSalts[] = R"json({
   "extra_key": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"}
 })json";
 
-// At most so many tokens of an input; -1: what the model takes.
+// Maximum number of tokens of an input; -1: the model's maximum.
 const char kTruncation[] = R"json({
   "truncate_prompt_tokens": {"anyOf": [{"type": "integer", "const": -1},
                                        {"type": "integer", "minimum": 1}]}
 })json";
 
-// Fields that the dialects' sampling has in common.
+// Sampling fields that all dialects share.
 const char kSampling[] = R"json({
   "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
   "n": {"type": "integer", "minimum": 1, "maximum": 128},
@@ -98,7 +98,7 @@ const char kIds[] = R"json([
    "items": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}
 ])json";
 
-// Without a bound on their number: encoders take any.
+// Encoders accept any number of texts.
 const char kManyTexts[] = R"json([
   {"type": "string"},
   {"type": "array", "items": {"type": "string"}, "minItems": 1}
@@ -110,14 +110,14 @@ const char kManyIds[] = R"json([
    "items": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}
 ])json";
 
-// Of a model that reads pictures: one of the two is wanted.
+// For a model that reads pictures: exactly one of the two is required.
 const char kPictureItems[] = R"json([
   {"type": "array", "minItems": 1, "items": {"type": "object", "properties": {
     "text": {"type": ["string", "null"]},
     "image": {"type": ["string", "null"], "description": "base64 or a data: URI"}}}}
 ])json";
 
-// Fields that the routes of classifiers have in common.
+// Fields that the routes of classifiers share.
 const char kScoring[] = R"json({
   "raw_scores": {"type": "boolean"},
   "truncate": {"type": "boolean"},
@@ -125,7 +125,7 @@ const char kScoring[] = R"json({
   "priority": {"type": "integer"}
 })json";
 
-// Those of encoders that make vectors.
+// Fields of encoders that make vectors.
 const char kEncode[] = R"json({
   "truncate": {"type": "boolean"},
   "truncation_side": {"type": "string", "enum": ["left", "right"]},
@@ -135,7 +135,7 @@ const char kEncode[] = R"json({
   "priority": {"type": "integer"}
 })json";
 
-/// One of the alternatives of all lists.
+/// Accepts any alternative of any list.
 ordered_json AnyOf(std::initializer_list<const char*> lists) {
   ordered_json alternatives = ordered_json::array();
   for (const char* list : lists) {
@@ -146,7 +146,7 @@ ordered_json AnyOf(std::initializer_list<const char*> lists) {
   return {{"anyOf", std::move(alternatives)}};
 }
 
-/// The properties of all objects.
+/// Merges the properties of all objects.
 ordered_json Properties(std::initializer_list<const char*> objects) {
   ordered_json properties = ordered_json::object();
   for (const char* object : objects) properties.update(ordered_json::parse(object));
@@ -287,7 +287,7 @@ std::string Rerank(const char* documents) {
     "return_documents": {"type": "boolean"}
   })json"});
   if (documents == std::string_view("texts")) {
-    properties.erase("return_documents");  // of its other form, with "documents"
+    properties.erase("return_documents");  // a field of the form with "documents"
     properties["return_text"] = {{"type", "boolean"}};
   }
   properties[documents] = {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}};
@@ -322,7 +322,7 @@ std::string Embed() {
 
 std::string EmbedSparse() {
   ordered_json properties = Properties({kModel, kRid, kTruncation, kEncode, kSparseCut});
-  properties.erase("normalize");  // of dense vectors alone
+  properties.erase("normalize");  // only for dense vectors
   properties["inputs"] = AnyOf({kManyTexts, kManyIds});
   return Operation("Sparse vectors of texts, as text-embeddings-inference", {"inputs"},
                    std::move(properties));

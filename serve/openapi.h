@@ -5,8 +5,8 @@
 
 namespace shortlist::openapi {
 
-// Operation objects of OpenAPI 3.1, as JSON text, for routes that take a body. What they say of a
-// field is what the route accepts; a field that they do not name may be accepted too.
+// Operation objects of OpenAPI 3.1, as JSON text, for routes that take a body. A route accepts its
+// fields as described. It may accept fields that are not described.
 
 std::string Chat();
 std::string Completions();

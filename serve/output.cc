@@ -41,7 +41,7 @@ asio::awaitable<absl::StatusOr<std::vector<Output>>> CollectOutputs(Generation& 
 }
 
 int64_t NumBytes(const std::vector<Output>& outputs) {
-  constexpr size_t kTokenBytes = 64;  // an entry of a list of log-probabilities
+  constexpr size_t kTokenBytes = 64;  // per entry of a list of log-probabilities
   size_t num_bytes = 0;
   for (const Output& output : outputs) {
     num_bytes += output.text.size();

@@ -15,54 +15,56 @@
 
 namespace shortlist {
 
-/// All that came of one request of a Generation.
+/// The complete output of one request of a Generation.
 struct Output {
   std::string text;
   std::vector<OutputToken> tokens;
   std::vector<PromptToken> prompt;
-  GenerationEvent last;  // without its text and tokens
+  GenerationEvent last;  // its text, tokens and prompt are moved to the members above
 };
 
-/// Adds what is new; `last` becomes the event.
+/// Appends new text and tokens to `output`; `last` becomes the event.
 void Append(GenerationEvent event, Output& output);
 
-/// Waits for the end of all `count` requests, told by their index. The first error ends the wait
-/// and is returned.
+/// Waits for the end of all `count` requests and returns their outputs by index. The first error
+/// ends the wait and is returned.
 boost::asio::awaitable<absl::StatusOr<std::vector<Output>>> CollectOutputs(Generation& generation,
                                                                            size_t count);
 
-/// About what these take up in a reply.
+/// Approximate number of bytes of `outputs` in a reply.
 int64_t NumBytes(const std::vector<Output>& outputs);
 
-/// Sends events as they come. Until there is a first one nothing is sent, so that a refusal is
-/// still a status line: an error as the first event is returned. `format` makes the bytes of one
-/// event (nothing is fine), `ping` is sent when there was none for fifteen seconds, `tail` last.
+/// How StreamEvents() writes events. `format` makes the bytes of one event (may be none), `ping` is
+/// sent after fifteen seconds without an event, `tail` at the end.
 struct StreamFormat {
   std::string_view content_type = kEventStreamType;
   std::function<std::string(GenerationEvent event)> format;
   std::string_view ping = ": ping\n\n";
   std::string_view tail = "data: [DONE]\n\n";
 };
+/// Sends events as they come. Sends nothing before the first one: an error as the first event is
+/// returned, so that it can still become an HTTP status.
 boost::asio::awaitable<absl::Status> StreamEvents(Generation& generation, HttpResponse& response,
                                                   const StreamFormat& format);
 
-/// "data: <json>\n\n".
+/// Returns "data: <json>\n\n".
 std::string ServerSentEvent(std::string_view json);
 
-/// Counts an event's tokens in the record of the request, and notes its error.
+/// Adds the token counts of a last event, and its error, to the record of the HTTP request.
 void Record(const GenerationEvent& event, RequestRecord& record);
 
-/// A token as text: its bytes, those that are not UTF-8 replaced; the spelling of a control token.
+/// Returns a token as text: the spelling of a control token, else its bytes with invalid UTF-8
+/// replaced.
 std::string TokenText(const Tokenizer& tokenizer, TokenId id);
 
-/// The likeliest tokens as OpenAI's dialects tell them: behind them `id`, the token that came,
-/// where it is none of them.
+/// Returns the most likely tokens, and after them the chosen token `id` if it is not among them, as
+/// OpenAI's dialects do.
 std::vector<std::pair<TokenId, float>> TopWithChosen(TokenId id, const TokenInfo& info);
 
-/// Of UTF-8 text: its length as Python counts it, which offsets into texts follow.
+/// Returns the length of UTF-8 text as Python counts it. Offsets into texts use this unit.
 int64_t NumCodePoints(std::string_view text);
 
-/// A log-probability that JSON can write.
+/// Returns a log-probability that JSON can represent (at least -9999).
 double JsonLogprob(float logprob);
 
 }  // namespace shortlist

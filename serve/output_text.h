@@ -13,27 +13,27 @@
 
 namespace shortlist {
 
-/// Turns the output ids of one request into its text, up to what ends it. Not thread-safe.
+/// Turns the output ids of one request into text, up to a stop. Not thread-safe.
 class OutputText {
  public:
   struct Options {
-    std::vector<std::string> stop;        // none of them empty
-    int64_t stop_after = 0;               // a stop text ends no earlier than behind so many tokens
-    std::vector<TokenId> stop_token_ids;  // end the output with the token
-    bool trims_stop = true;               // false: what ended the output is written
-    bool skips_special_tokens = true;     // false: control tokens are written as spelled
+    std::vector<std::string> stop;  // none of them empty
+    int64_t stop_after = 0;         // a stop string counts only if it ends after this many tokens
+    std::vector<TokenId> stop_token_ids;  // tokens that end the output
+    bool trims_stop = true;            // false: the stop string or stop token is part of the text
+    bool skips_special_tokens = true;  // false: control tokens are written as they are spelled
   };
 
   /// `tokenizer` must outlive this.
   OutputText(const Tokenizer& tokenizer, Options options);
 
-  /// The text that the token completes, whatever ends here, and in `text` (appended) what of the
-  /// whole can be told now.
+  /// Returns the text that the token completes, regardless of stops. Appends to `text` the part of
+  /// the output that is final now.
   std::string Append(TokenId id, std::string& text);
-  /// Appends what was held back, when no more tokens come.
+  /// Appends withheld text; call it when no more tokens come.
   void Finish(std::string& text);
 
-  /// A stop text is complete, or a stop token has come.
+  /// True if a stop string is complete or a stop token has come.
   bool ended() const { return matched_token_.has_value() || matcher_.matched(); }
   const std::optional<TokenId>& matched_token() const { return matched_token_; }
   const std::string& matched_text() const { return matcher_.match(); }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
-// The documents of serve/page, by the assembler, which needs no copy of them as literals.
+// The assembler includes the documents of serve/page, which avoids a copy as literals.
 #define SHORTLIST_INCLUDE_DOCUMENT(name, path) \
   asm(".section .rodata\n"                     \
       "shortlist_" name                        \
@@ -26,7 +26,7 @@ extern "C" const char shortlist_docs_begin[], shortlist_docs_end[];
 namespace shortlist {
 namespace {
 
-/// Nothing from elsewhere, no script but the page's own, and in nobody's frame.
+/// Allows no external content, only the page's own script, and no framing by other pages.
 std::string ContentSecurityPolicy(const std::string& script_sha256) {
   const std::string hash = absl::Base64Escape(absl::HexStringToBytes(script_sha256));
   return absl::StrCat("default-src 'none'; script-src 'sha256-", hash,

@@ -6,9 +6,9 @@
 
 namespace shortlist {
 
-/// GET / is the playground and GET /docs a page of the routes, made of /openapi.json: serve/page as
-/// it was when this was built. Public: what they show, they ask from routes that want the key.
-/// Internal when a route is taken.
+/// Adds GET / (the playground) and GET /docs (a page of the routes, made from /openapi.json). Both
+/// are the files of serve/page at build time. They are public; the routes that they call require
+/// the key. Internal if a route is taken.
 absl::Status AddPages(RouteTable& table);
 
 }  // namespace shortlist

@@ -25,7 +25,7 @@ std::optional<TokenId> ToTokenId(const json& value, int64_t vocab_size) {
 
 std::string Place(const char* name, size_t i) { return absl::StrCat(name, "[", i, "]"); }
 
-/// The ids of `list`; `name` says where it stands.
+/// Returns the ids of `list`; `name` is its field.
 std::vector<TokenId> ToTokenIds(const json& list, const std::string& name, int64_t vocab_size,
                                 JsonFields& fields) {
   std::vector<TokenId> ids;
@@ -69,7 +69,7 @@ std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t
       fields.Fail("logit_bias", absl::StrCat("a key is not a token id in [0, ", vocab_size, ")"));
       return {};
     }
-    if (key != absl::StrCat(id)) {  // "0300" beside "300" would be two biases of one token
+    if (key != absl::StrCat(id)) {  // "0300" and "300" would be two biases of one token
       fields.Fail("logit_bias", absl::StrCat("the key \"", Excerpt(key), "\" is not how token id ",
                                              id, " is written: \"", id, "\""));
       return {};
@@ -162,7 +162,7 @@ void ReadCommonSampling(JsonFields& fields, const SamplingWish& wish, int64_t vo
   }
   request.trims_stop = !keeps_stop;
   fields.RefuseUnless("spaces_between_special_tokens", true, "none are left out");
-  // Beams alone have them.
+  // These affect only beam search.
   fields.Accept({"length_penalty", "early_stopping"});
 }
 
@@ -215,7 +215,7 @@ void ReadScheduling(JsonFields& fields, GenerateRequest& request) {
   request.priority = static_cast<int32_t>(fields.Integer("priority", 0, -1'000'000, 1'000'000));
   const std::string salt = fields.String("cache_salt", "", kMaxNameBytes);
   const std::string key = fields.String("extra_key", "", kMaxNameBytes);
-  // Two names make one namespace, and no other two the same.
+  // Different pairs of names form different namespaces.
   if (!salt.empty() || !key.empty()) {
     request.cache_salt = absl::StrCat(salt.size(), ":", salt, key);
   }
@@ -236,7 +236,7 @@ absl::Status CheckNumGenerations(int64_t num_prompts, int64_t n, int64_t body_by
 
 absl::Status CheckNumPromptLogprobs(const char* field, int64_t num_top, int64_t n,
                                     int64_t body_bytes) {
-  // A token takes at least a byte of the body.
+  // A token takes at least one byte of the body.
   if (body_bytes * n * (1 + num_top) <= kMaxPromptLogprobs) return absl::OkStatus();
   return WithParam(absl::InvalidArgumentError(absl::StrCat(
                        field, ": ", n, " times the prompts of a body of ", body_bytes,
@@ -260,7 +260,7 @@ absl::Status CheckNumOutputLogprobs(const char* field, std::span<const GenerateR
   int64_t num_logprobs = 0;
   for (const GenerateRequest& request : requests) {
     const int64_t most = std::min(request.max_new_tokens.value_or(context_length), context_length);
-    num_logprobs += most * (1 + request.sampling.num_logprobs);  // -1: none
+    num_logprobs += most * (1 + request.sampling.num_logprobs);  // num_logprobs -1: none
   }
   if (num_logprobs <= kMaxOutputLogprobs) return absl::OkStatus();
   return WithParam(

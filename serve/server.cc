@@ -37,8 +37,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kDrainPoll{20};
-constexpr std::chrono::milliseconds kLastWords{1'000};  // of requests that are aborted at the end
-constexpr int kNumWorkers = 2;  // so that one long text does not hold up all others
+constexpr std::chrono::milliseconds kLastWords{1'000};  // for requests that are aborted at the end
+constexpr int kNumWorkers = 2;  // so that one long text does not block all others
 constexpr std::chrono::milliseconds kHeartbeat{500};
 
 class ServerImpl final : public Server {
@@ -83,7 +83,7 @@ class ServerImpl final : public Server {
 
   ~ServerImpl() override {
     health_port_.reset();
-    // Work refers to coroutines, and whatever a coroutine still holds to the generator.
+    // Work refers to coroutines, and coroutines may refer to the generator.
     workers_.reset();
     http_.reset();
     fetcher_.reset();
@@ -184,8 +184,7 @@ class ServerImpl final : public Server {
     return absl::OkStatus();
   }
 
-  /// Called by one thread at a time. A draft that keeps failing is told of whenever its failures
-  /// have doubled.
+  /// Called by one thread at a time. Logs failures of the draft each time their number has doubled.
   void LogDraftFailures(const EngineLoad& load) {
     if (log_ == nullptr || load.num_draft_failures < next_draft_failures_) return;
     next_draft_failures_ = 2 * load.num_draft_failures;
@@ -194,7 +193,8 @@ class ServerImpl final : public Server {
                              Dump(nlohmann::json(std::string(load.draft_error.message())))));
   }
 
-  /// What the output cannot show: a list of another kind of text, and a row map that is broken.
+  /// Logs problems that the output does not show: a vocabulary list for another kind of text, and a
+  /// broken row map.
   void LogVocabTrouble(const EngineLoad& load) {
     constexpr int64_t kEnoughTokens = 2'000;
     constexpr double kMisfit = 0.7;
@@ -244,14 +244,14 @@ class ServerImpl final : public Server {
     return std::max(std::min(kHeartbeat, options_.max_io_pause / 4), std::chrono::milliseconds(1));
   }
 
-  /// On the health port's thread. Counted in its own ticks, a pause of the whole process is none
-  /// of the I/O thread.
+  /// Runs on the health port's thread. A pause of the I/O thread is counted in ticks of this
+  /// thread. So a pause of the whole process does not count.
   void WatchBeats() {
     const int64_t num_beats = num_beats_;
     num_missed_ = std::exchange(num_beats_seen_, num_beats) == num_beats ? num_missed_ + 1 : 0;
   }
 
-  /// On the health port's thread.
+  /// Runs on the health port's thread.
   absl::Status Health() const {
     if (stopping_) return ShuttingDown();
     const std::chrono::milliseconds pause = num_missed_ * BeatInterval();
@@ -349,8 +349,8 @@ class ServerImpl final : public Server {
   std::unique_ptr<AccessLog> log_;
   Metrics metrics_;
   TokenCounts counts_;
-  int64_t next_draft_failures_ = 1;  // those that the log tells of next
-  int64_t next_mapping_faults_ = 1;  // likewise
+  int64_t next_draft_failures_ = 1;  // number of failures to log next
+  int64_t next_mapping_faults_ = 1;  // number of faults to log next
   bool told_misfit_ = false;
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(kNumWorkers);
   std::unique_ptr<VocabAdmin> vocab_admin_;
@@ -361,13 +361,14 @@ class ServerImpl final : public Server {
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<HealthPort> health_port_;
   std::string openapi_;
-  // Read by the health port's thread too.
+  // Also read by the health port's thread.
   std::atomic<bool> stopping_ = false;
   std::atomic<int64_t> num_beats_ = 0;
-  // The health port's thread's.
+  // Used by the health port's thread.
   int64_t num_beats_seen_ = 0, num_missed_ = 0;
   Clock::time_point deadline_;
-  std::optional<Clock::time_point> aborted_at_;  // what still ran behind the deadline
+  // When requests still running after the deadline were aborted.
+  std::optional<Clock::time_point> aborted_at_;
 };
 
 }  // namespace

@@ -19,35 +19,36 @@ namespace shortlist {
 
 class Fetcher;
 
-/// How generations are sampled where the client says nothing.
+/// Sampling parameters used if the client gives none.
 struct SamplingWish {
   double temperature = 1.0;
   int64_t top_k = 0;
   double top_p = 1.0;
   double min_p = 0.0;
   double repetition_penalty = 1.0;
-  std::optional<int64_t> max_new_tokens;  // nullopt: as the dialect says
+  std::optional<int64_t> max_new_tokens;  // nullopt: the dialect's default
 };
 
-/// What the routes of every dialect work with. Outlives the route table.
+/// State that the routes of every dialect share. Outlives the route table.
 struct Service {
   Generator* generator = nullptr;
   Metrics* metrics = nullptr;
-  WorkerThreads* workers = nullptr;  // for what would hold up the I/O thread
-  Fetcher* fetcher = nullptr;        // of pictures; null: none is fetched
+  WorkerThreads* workers = nullptr;  // for work that would block the I/O thread
+  Fetcher* fetcher = nullptr;        // of pictures; null: pictures are not fetched
   std::string model_name;            // --served-model-name
   ModelSource source;                // the model's files
   std::string version;
-  std::string model_type;                  // config.json's
-  std::vector<std::string> architectures;  // likewise
-  std::string chat_template;               // what makes prompts of chats, for people
-  SamplingWish sampling;                   // the model's own, for OpenAI's dialect
-  nlohmann::json arguments;                // flags as given or by default, by name; no keys
+  std::string model_type;                  // model_type of config.json
+  std::vector<std::string> architectures;  // architectures of config.json
+  std::string chat_template;               // description of what renders chats, for people
+  SamplingWish sampling;                   // the model's defaults, used by OpenAI's dialect
+  nlohmann::json arguments;                // flags by name, given or default; without keys
   int64_t max_running_requests = 0;
   int64_t num_draft_tokens = 0;
   std::chrono::system_clock::time_point started_at;
 
-  /// The generator's, with those that wait before they are generations among the queued.
+  /// Returns the generator's load; num_queued includes requests that wait for their turn to become
+  /// generations.
   EngineLoad Load() const {
     EngineLoad load = generator->Load();
     load.num_queued += metrics->num_waiting();

@@ -15,23 +15,24 @@
 
 namespace shortlist {
 
-/// What generations of one request may not say: kept once, and encoded once. Any thread.
+/// Token bans that the generations of one request share: stored once, encoded once. Any thread.
 class SharedBans {
  public:
-  /// `allowed_token_ids` as TokenBans has them; none of `bad_words` is white space alone.
+  /// `allowed_token_ids` is as in TokenBans. None of `bad_words` is only white space.
   SharedBans(std::vector<TokenId> allowed_token_ids, std::vector<std::string> bad_words)
       : allowed_token_ids_(std::move(allowed_token_ids)), bad_words_(std::move(bad_words)) {}
 
-  /// Bad words are encoded as vLLM does: each as it would begin a text, and once more behind a
-  /// space where that is another token in front and no more of them. InvalidArgument, naming
-  /// bad_words, for one that the tokenizer does not know. `tokenizer` is the same in all calls.
+  /// Encodes bad words as vLLM does: each as it would begin a text. The word after a space is added
+  /// if its first token then differs and its number of tokens does not. InvalidArgument, naming
+  /// bad_words, for a word that the tokenizer cannot encode. `tokenizer` must be the same in all
+  /// calls.
   const absl::StatusOr<std::shared_ptr<const TokenBans>>& Encode(const Tokenizer& tokenizer);
 
  private:
   std::mutex mutex_;
   std::vector<TokenId> allowed_token_ids_;
   std::vector<std::string> bad_words_;
-  // Never changes once it is there.
+  // Constant once set.
   std::optional<absl::StatusOr<std::shared_ptr<const TokenBans>>> bans_;
 };
 

@@ -16,28 +16,28 @@
 
 namespace shortlist {
 
-/// A prompt that several generations share: kept once, and encoded once. Any thread.
+/// A prompt that several generations share: stored once, encoded once. Any thread.
 class SharedPrompt {
  public:
   explicit SharedPrompt(Prompt prompt)
       : is_text_(std::holds_alternative<std::string>(prompt)), prompt_(std::move(prompt)) {}
 
-  /// Neither ids nor a conversation.
+  /// True if the prompt is a text, neither ids nor a conversation.
   bool is_text() const { return is_text_; }
 
-  /// As PromptEncoder::Encode, whose prompt goes with the first call; `encoder` and `max_tokens`
-  /// are the same in all.
+  /// Same as PromptEncoder::Encode. The first call encodes and releases the prompt; `encoder` and
+  /// `max_tokens` must be the same in all calls.
   const absl::StatusOr<std::vector<TokenId>>& Encode(const PromptEncoder& encoder,
                                                      int64_t max_tokens);
 
-  /// What is to be encoded. Before the first Encode.
+  /// The prompt before encoding. Precondition: Encode() was not called yet.
   const Prompt& prompt() const { return *prompt_; }
 
  private:
   const bool is_text_;
   std::mutex mutex_;
   std::optional<Prompt> prompt_;
-  std::optional<absl::StatusOr<std::vector<TokenId>>> ids_;  // never changes once it is there
+  std::optional<absl::StatusOr<std::vector<TokenId>>> ids_;  // constant once set
 };
 
 inline std::shared_ptr<SharedPrompt> Share(Prompt prompt) {

@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// Finds the first of some texts in a text that comes in pieces, and holds back what might be the
-/// beginning of one. First is the one that ends first, the longest of those that end together;
-/// where the pieces are cut makes no difference. One per stream; not thread-safe.
+/// Finds the first of several stop strings in a text that comes in pieces, and withholds text that
+/// may begin one. The first is the one that ends first, and of those that end together the longest.
+/// The result does not depend on where pieces are cut. One per stream; not thread-safe.
 ///
 /// Example: with the stop "###", "a#" gives "a", then "#b" gives "##b", then "###c" gives "" and
 /// the stop is matched().
@@ -19,12 +19,12 @@ class StopMatcher {
   /// `stops`: none of them empty.
   explicit StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  /// What can be told of the text now; of a text with a stop in it, what comes before the stop.
-  /// Nothing once matched().
+  /// Adds `text` and returns the text that is final now. If a stop is found, returns the text
+  /// before it. Returns nothing once matched().
   std::string Append(std::string_view text);
-  /// The same of a text in which no stop may end; one may begin there.
+  /// Same as Append(), but for text in which no stop may end; a stop may begin in it.
   std::string Pass(std::string_view text);
-  /// The rest, when no more text comes.
+  /// Returns the withheld text, when no more text comes.
   std::string Finish() { return std::exchange(held_, {}); }
 
   bool matched() const { return !match_.empty(); }
@@ -35,7 +35,7 @@ class StopMatcher {
 
   const std::vector<std::string> stops_;
   std::string held_;       // a proper prefix of a stop
-  size_t num_passed_ = 0;  // bytes of held_ in which no stop ends
+  size_t num_passed_ = 0;  // bytes of held_ in which no stop may end
   std::string match_;
 };
 

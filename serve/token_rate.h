@@ -10,7 +10,7 @@
 
 namespace shortlist {
 
-/// Counts tokens and tells how many came in a second of the last ten whole ones. Thread-safe.
+/// Counts tokens and reports the rate per second over the last ten whole seconds. Thread-safe.
 class TokenRate {
  public:
   void Add(int64_t count) {
@@ -34,7 +34,7 @@ class TokenRate {
   static constexpr int64_t kSeconds = 10;
   static int64_t Second() { return static_cast<int64_t>(SteadySeconds()); }
   mutable std::mutex mutex_;
-  std::deque<std::pair<int64_t, int64_t>> counts_;  // by second, in order
+  std::deque<std::pair<int64_t, int64_t>> counts_;  // (second, count), in order
 };
 
 }  // namespace shortlist

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-/// A token is a text, or an object with its text as "content".
+/// Returns a token, which is a text or an object with the text as "content".
 ordered_json TokenOf(const json& config, const char* name, const ordered_json& fallback) {
   const auto member = config.find(name);
   if (member == config.end()) return fallback;

@@ -9,14 +9,15 @@
 
 namespace shortlist {
 
-/// What GET /tokenizer_info answers, as vLLM does, for clients that tokenize here (lm-eval's
-/// `tokenizer_backend=remote`): "tokenizer_class", "bos_token", "eos_token", "unk_token" and
-/// "pad_token" (null where there is none), "chat_template" (the source of the one that chats are
-/// rendered with, null where the model has none), "chat_stops" (texts that end the assistant's
-/// turn, beside its end-of-text tokens) and "model_max_length", as JSON text.
+/// Returns the reply to GET /tokenizer_info as JSON text, as vLLM has it, for clients that tokenize
+/// through the server (lm-eval's `tokenizer_backend=remote`). Members: "tokenizer_class";
+/// "bos_token", "eos_token", "unk_token" and "pad_token" (null: none); "chat_template" (source of
+/// the template that renders chats; null: none); "chat_stops" and "chat_stop_token_ids" (texts and
+/// tokens that end the assistant's turn, in addition to end-of-text tokens); and
+/// "model_max_length".
 ///
-/// Tokens are those of tokenizer_config.json, where it names none the tokenizer's own.
-/// InvalidArgument for a file of that name that is not a JSON object.
+/// Tokens are those of `model_dir`/tokenizer_config.json, else the tokenizer's own. InvalidArgument
+/// if that file exists and is not a JSON object.
 absl::StatusOr<std::string> TokenizerInfo(const ModelSource& source,
                                           const Generator::Options& options);
 

@@ -14,19 +14,20 @@
 
 namespace shortlist {
 
-/// Active vocabularies of clients that have one of their own, by the name of their key: a base for
-/// their kind of text, and a dynamic part that they share with nobody. Any thread.
+/// Active vocabularies of clients that have one of their own, by the name of their key. Each has a
+/// base for the client's kind of text, and a dynamic part that no other client shares. Any thread.
 class ClientVocabs {
  public:
-  /// `names`: of all keys, at most one vocabulary each. `dynamic_capacity`: of each.
+  /// `names`: the names of all keys; each may have one vocabulary. `dynamic_capacity`: of each
+  /// vocabulary.
   ClientVocabs(std::vector<std::string> names, int64_t dynamic_capacity)
       : names_(std::move(names)), dynamic_capacity_(dynamic_capacity) {}
 
-  /// That of `client`; null: it has none. Stays valid as long as this.
+  /// Returns the vocabulary of `client`; null: it has none. Valid during the lifetime of this.
   DynamicVocabularyManager* Find(const std::string& client) const;
 
-  /// Gives `client` this base, from the next step on. NotFound for a name of no key; errors of
-  /// DynamicVocabularyManager.
+  /// Sets the base of `client`, from the next step on. NotFound if no key has this name; also
+  /// returns the errors of DynamicVocabularyManager.
   absl::Status SetBase(const std::string& client, std::shared_ptr<const VocabBase> base);
 
  private:

@@ -22,7 +22,7 @@ void TokenCounts::CountPair(TokenId last, TokenId next) {
   const uint64_t pair = uint64_t{static_cast<uint32_t>(Raw(last))} << 32 | Raw(next);
   ++pairs_[pair];
   if (pairs_.size() <= kMaxPairs) return;
-  // Room for a quarter, so that not every new pair walks over all.
+  // Frees a quarter, so that not every new pair scans all of them.
   for (int64_t rare = 1; pairs_.size() > kMaxPairs / 4 * 3; rare *= 2) {
     std::erase_if(pairs_, [rare](const auto& counted) { return counted.second <= rare; });
   }

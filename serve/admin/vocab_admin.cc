@@ -43,8 +43,8 @@ constexpr char kIdsOpenApi[] = R"({
       "ids": {"type": "array", "items": {"type": "integer", "minimum": 0}}}}}}},
   "responses": {"200": {"description": "Statistics"}, "default": {"description": "An error"}}})";
 
-/// InvalidArgument names a query parameter that is not `known`, the only one, is empty or is
-/// there twice.
+/// InvalidArgument names a query parameter that is empty, occurs twice, or is not `known`, the only
+/// one allowed.
 absl::Status CheckQuery(const HttpRequest& http, const std::string& known) {
   bool is_given = false;
   for (const auto& [name, value] : http.query) {
@@ -98,8 +98,8 @@ absl::Status VocabAdmin::AddRoutes(RouteTable& table) {
   return absl::OkStatus();
 }
 
-/// `parameter`: the one that the query may have. `file_name`: what a browser or `curl -OJ` saves
-/// the reply as; empty: nothing.
+/// `parameter`: the only allowed query parameter. `file_name`: suggested by browsers and `curl -OJ`
+/// for saving the reply; empty: none.
 Handler VocabAdmin::RunOnWorker(Work work, std::string parameter, std::string file_name) {
   return [this, work, parameter = std::move(parameter), file_name = std::move(file_name)](
              const HttpRequest& http, HttpResponse& response) -> asio::awaitable<absl::Status> {
@@ -249,7 +249,7 @@ absl::StatusOr<std::string> VocabAdmin::ReplaceBase(const HttpRequest& http) con
   return Stats(http);
 }
 
-/// `list`: in place of the file that `vocab` names.
+/// `list` takes the place of the file that `vocab` names.
 absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vocab,
                                  std::optional<VocabList> list) const {
   const std::string client(http.Query("client"));
@@ -262,7 +262,7 @@ absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vo
     options_.sizer->Replace(std::move(ladder));
     return absl::OkStatus();
   }
-  VocabOptions sized = vocab;  // a client's base is all of its list, unless it says how much
+  VocabOptions sized = vocab;  // a client's base is its whole list unless it sets a size
   sized.auto_size = false;
   sized.min_rows = sized.max_rows = std::nullopt;
   std::shared_ptr<const VocabBase> base;
@@ -281,7 +281,7 @@ absl::Status VocabAdmin::SetBase(const HttpRequest& http, const VocabOptions& vo
   return options_.clients->SetBase(client, std::move(base));
 }
 
-/// `file`: where the base is from; empty: from the request itself.
+/// `file` is the source of the base; empty: the request itself.
 absl::Status VocabAdmin::LogBase(const HttpRequest& http, const std::string& file) const {
   if (!options_.log) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(const DynamicVocabularyManager* const manager, Manager(http));

@@ -23,48 +23,49 @@
 
 namespace shortlist {
 
-/// The routes by which whoever has the admin key sees and changes the active vocabulary of the
-/// draft, while requests run. What clients get never depends on it, only how fast.
+/// Routes by which clients with the admin key read and change the draft's active vocabulary while
+/// requests run. The vocabulary affects the speed of generation, never its output.
 ///
 ///   GET  /vocab          ids of base and dynamic part
 ///   GET  /vocab/stats    VocabStats
-///   GET  /vocab/escapes  a vocab list: what escaped, with how often
-///   GET  /vocab/counts   a vocab list: what was emitted, with how often; no text. With
-///                        ?successors=M also, for each token, the M that followed it most often
+///   GET  /vocab/escapes  a vocab list: escaped tokens with their counts
+///   GET  /vocab/counts   a vocab list: emitted tokens with their counts; no text. ?successors=M
+///                        adds, for each token, the M tokens that followed it most often
 ///   POST /vocab/base     replaces the base: {} reads the list of --vocab again; "list" is a vocab
-///                        list to take instead; "top", "ratio" or "coverage" how much of it,
-///                        "successors" how many of a token's. A size that is found by itself
-///                        (--vocab FILE:auto) is found anew unless one of these chooses it
+///                        list to use instead; "top", "ratio" or "coverage" is how much of it,
+///                        "successors" how many of each token. A size that is determined
+///                        automatically (--vocab FILE:auto) is determined again unless one of
+///                        these fields sets it
 ///   POST /vocab/ids      adds "ids" to the dynamic part
 ///
-/// With ?client=NAME all but the counts speak of the vocabulary of that key alone, which POST
-/// /vocab/base gives it. A query with anything else is refused. No path comes from a request. The
+/// With ?client=NAME all routes but the counts refer to that key's own vocabulary, which POST
+/// /vocab/base creates. Other query parameters are rejected. No path is taken from a request. The
 /// work is done on worker threads.
 class VocabAdmin {
  public:
   struct Options {
     DynamicVocabularyManager* manager = nullptr;  // must outlive this; null: there is no draft
-    VocabSizer* sizer = nullptr;                  // of it, likewise; null: its size stays
-    ClientVocabs* clients = nullptr;              // likewise; null: no key has one of its own
-    const TokenCounts* counts = nullptr;          // must outlive this
-    WorkerThreads* workers = nullptr;             // must outlive the coroutines of the routes
-    VocabOptions vocab;                           // as --vocab says
+    VocabSizer* sizer = nullptr;      // of `manager`; must outlive this; null: the size stays fixed
+    ClientVocabs* clients = nullptr;  // must outlive this; null: no key has its own vocabulary
+    const TokenCounts* counts = nullptr;  // must outlive this
+    WorkerThreads* workers = nullptr;     // must outlive the coroutines of the routes
+    VocabOptions vocab;                   // as given by --vocab
     VocabTarget target;
-    // Reads the file of a list; of formats beside ReadVocabList's where the server knows them.
+    // Reads the file of a list. May support formats beyond ReadVocabList's.
     std::function<absl::StatusOr<VocabList>(const std::string&, const VocabTarget&)> read_list =
         ReadVocabList;
-    std::vector<TokenId> pinned;  // of the lists that are told
-    // Takes a line of the log: one word, and key=value pairs. From any thread; null: there is none.
+    std::vector<TokenId> pinned;  // for the lists that are returned
+    // Writes a line of the log: one word, and key=value pairs. Called on any thread; null: no log.
     std::function<void(std::string_view what, std::string_view details)> log;
   };
 
   explicit VocabAdmin(Options options) : options_(std::move(options)) {}
 
-  /// Internal when a route is taken. This must outlive the coroutines of the routes.
+  /// Internal if a route is taken. This must outlive the coroutines of the routes.
   absl::Status AddRoutes(RouteTable& table);
 
  private:
-  /// Makes the body of a reply from that of a request. On a worker thread.
+  /// Returns the body of a reply for a request. On a worker thread.
   using Work = absl::StatusOr<std::string> (VocabAdmin::*)(const HttpRequest& http) const;
 
   Handler RunOnWorker(Work work, std::string parameter, std::string file_name);

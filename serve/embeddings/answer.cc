@@ -17,10 +17,10 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr int64_t kFloatBytes = 12;   // of one in JSON, with its comma
-constexpr int64_t kWeightBytes = 36;  // of a sparse vector's weight
+constexpr int64_t kFloatBytes = 12;   // of a float in JSON, with its comma
+constexpr int64_t kWeightBytes = 36;  // of a weight of a sparse vector
 
-/// About, of the numbers in a reply.
+/// Approximate size of the numbers in a reply.
 int64_t NumBytes(const EncodedBatch& encoded) {
   int64_t num_bytes = 0;
   for (const std::vector<float>& values : encoded.values) {
@@ -35,7 +35,7 @@ int64_t NumBytes(const EncodedBatch& encoded) {
   return num_bytes;
 }
 
-/// Encodes the query that the batch is scored for, and lets the batch have it.
+/// Encodes the query that the batch is scored for, and adds it to the batch.
 awaitable<absl::Status> EncodeQuery(const Service& service, const HttpRequest& http,
                                     EncodeAsked& asked, int64_t& num_tokens) {
   auto running = service.generator->Encode(*std::move(asked.query), http.client, asked.rid);

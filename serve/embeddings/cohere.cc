@@ -24,20 +24,20 @@ namespace {
 
 using nlohmann::json;
 
-/// How a vector is written down.
+/// The format of a vector.
 enum class Type { kFloat, kInt8, kUint8, kBinary, kUbinary, kBase64 };
 constexpr std::pair<std::string_view, Type> kTypes[] = {
     {"float", Type::kFloat},   {"int8", Type::kInt8},       {"uint8", Type::kUint8},
     {"binary", Type::kBinary}, {"ubinary", Type::kUbinary}, {"base64", Type::kBase64},
 };
-/// What subtracts from an unsigned byte where a signed one is wanted.
+/// Offset between an unsigned byte and a signed one.
 constexpr int kSignedOffset = 128;
 
-/// What a reply needs to know of the request.
+/// Data of the request that its reply needs.
 struct Form {
   std::string id;
   std::vector<std::pair<std::string_view, Type>> types;
-  std::vector<std::string> texts;  // empty: pictures
+  std::vector<std::string> texts;  // empty: the inputs are pictures
 };
 
 void AppendIntegers(std::span<const int> values, int offset, std::string& text) {
@@ -49,7 +49,7 @@ void AppendIntegers(std::span<const int> values, int offset, std::string& text) 
                   "]");
 }
 
-/// [-1, 1] in 255 steps, 128 for 0.
+/// Converts [-1, 1] to 255 steps; 128 is 0.
 std::vector<int> ToBytes(std::span<const float> values) {
   constexpr double kScale = 127.0;
   std::vector<int> bytes;
@@ -60,8 +60,8 @@ std::vector<int> ToBytes(std::span<const float> values) {
   return bytes;
 }
 
-/// Eight dimensions a byte, the first in the highest bit, which is set above 0. Bits behind the
-/// last dimension are 0.
+/// Packs eight dimensions per byte, the first in the highest bit. A bit is set if its value is
+/// above 0. Bits after the last dimension are 0.
 std::vector<int> ToBits(std::span<const float> values) {
   constexpr size_t kBits = 8;
   std::vector<int> bytes((values.size() + kBits - 1) / kBits);
@@ -113,7 +113,8 @@ std::string Write(const Form& form, const EncodedBatch& encoded) {
   return absl::StrCat(text, ",\"meta\":", Dump(meta), "}");
 }
 
-/// One part of an input of "inputs", as ReadPictureItem takes it; null: it is neither.
+/// Returns one part of an input of "inputs" as an item of ReadPictureItem(); null: neither text nor
+/// picture.
 json ItemOf(const json& part) {
   if (!part.is_object() || !part.contains("type")) return nullptr;
   if (part["type"] == "text" && part.contains("text")) return {{"text", part["text"]}};
@@ -123,7 +124,7 @@ json ItemOf(const json& part) {
   return is_picture && picture->contains("url") ? json{{"image", (*picture)["url"]}} : json();
 }
 
-/// "inputs": {"content": [part]} each, a part being {"type": "text", "text"} or {"type":
+/// Reads "inputs": {"content": [part]} each; a part is {"type": "text", "text"} or {"type":
 /// "image_url", "image_url": {"url"}}.
 void ReadInputs(const json& list, const ServedEncoder& encoder, JsonFields& fields,
                 EncodeBatch& batch) {
@@ -145,7 +146,7 @@ void ReadInputs(const json& list, const ServedEncoder& encoder, JsonFields& fiel
   }
 }
 
-/// "images": pictures as data: URIs.
+/// Reads "images": pictures as data: URIs.
 void ReadImages(const json& list, const ServedEncoder& encoder, JsonFields& fields,
                 EncodeBatch& batch) {
   if (!list.is_array() || list.empty()) {
@@ -157,7 +158,7 @@ void ReadImages(const json& list, const ServedEncoder& encoder, JsonFields& fiel
   }
 }
 
-/// Exactly one of "texts", "images" and "inputs".
+/// Reads exactly one of "texts", "images" and "inputs".
 void ReadSources(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch) {
   const json* const images = fields.Find("images");
   const json* const inputs = fields.Find("inputs");
@@ -171,7 +172,7 @@ void ReadSources(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& 
                     : ReadInputs(*inputs, encoder, fields, batch);
 }
 
-/// The model's prompt for "input_type".
+/// Returns the model's prompt for "input_type".
 std::string ReadPrompt(JsonFields& fields, const ServedEncoder& encoder) {
   const std::string type = fields.String("input_type", "", kMaxNameBytes);
   if (type.empty()) return encoder.default_prompt;
@@ -188,7 +189,7 @@ std::string ReadPrompt(JsonFields& fields, const ServedEncoder& encoder) {
   return found != encoder.prompts.end() ? found->second : encoder.default_prompt;
 }
 
-/// "truncate" and "max_tokens".
+/// Reads "truncate" and "max_tokens".
 EncodeCut ReadCut(JsonFields& fields, const ServedEncoder& encoder) {
   EncodeCut cut{.truncates = true, .keeps_end = {}, .max_tokens = {}, .max_second_tokens = {}};
   const auto end = fields.OptionalString("truncate", kMaxNameBytes);
@@ -235,7 +236,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   batch.cut = ReadCut(fields, encoder);
   batch.wish.normalizes = true;
   batch.wish.dimensions = fields.Integer("output_dimension", 0, 1, encoder.result_size);
-  // Theirs: a lower number goes first.
+  // In Cohere's API a lower number goes first.
   batch.priority = -static_cast<int32_t>(fields.Integer("priority", 0, 0, 1'000'000));
   Form form{.id = NewRequestId(), .types = ReadTypes(fields), .texts = {}};
   fields.RefuseUnknown();

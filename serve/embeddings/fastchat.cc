@@ -30,8 +30,8 @@ std::string Write(bool is_base64, EncodedBatch encoded) {
   return text;
 }
 
-/// The encoder that `model` names; else the first that makes vectors, or else the generating
-/// model's hidden states, as FastChat's own worker gives them. FastChat may know either by other
+/// Returns the encoder that `model` names, else the first that makes vectors. Else the generating
+/// model's hidden states, which FastChat's own worker uses. FastChat may know either model by other
 /// names.
 absl::StatusOr<size_t> ChooseEncoder(const Service& service, const std::string& model,
                                      JsonFields& fields) {
@@ -46,11 +46,11 @@ absl::StatusOr<size_t> ChooseEncoder(const Service& service, const std::string& 
     if (is_better) chosen = i;
   }
   if (chosen) return *chosen;
-  return ReadEncoderModel(service, fields, Makes::kVectors);  // which says why there is none
+  return ReadEncoderModel(service, fields, Makes::kVectors);  // returns the error
 }
 
-/// FastChat's API server sends its own names of models, which the controller knows, and counts on
-/// long texts being taken. Fields that a newer one may add are passed over.
+/// FastChat's API server sends its own model names, which the controller knows, and expects long
+/// texts to be accepted. Fields that later versions may add are ignored.
 absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(json body, ParseRequestBody(text));
   const json named = body.contains("model") ? body["model"] : json();

@@ -22,10 +22,10 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxInstructionBytes = 16 << 10;
-// What sglang-router and Infinity's client put in where no model is named.
+// Names that sglang-router and Infinity's client send if no model is named.
 constexpr std::string_view kUnnamed[] = {"", "default", "unknown", "default/not-specified"};
 
-/// What would load such a model.
+/// Returns the flag that loads such a model.
 const char* FlagFor(ServedEncoder::Makes makes) {
   switch (makes) {
     case ServedEncoder::Makes::kScores:
@@ -70,7 +70,7 @@ void ReadIds(const json& list, const std::string& place, int64_t vocab_size, Jso
     const std::optional<int64_t> id = WholeNumber(list[i]);
     const bool fits = id.has_value() && *id >= 0 && *id < vocab_size;
     if (!fits) {
-      // Who sends [["a", "b"]] means a pair.
+      // A client that sends [["a", "b"]] means a pair.
       const char* const pairs =
           list[i].is_string() ? "; pairs of texts are for /v1/score, /predict and /rerank" : "";
       return fields.Fail(Place(place, i),
@@ -89,7 +89,8 @@ bool ReadText(const json& value, const std::string& place, JsonFields& fields, s
   return true;
 }
 
-/// "query" for what Cohere, Voyage and NVIDIA call that.
+/// Returns "query" or "document" for the input types of Cohere, Voyage and NVIDIA; empty for
+/// others.
 std::string PromptNameOf(std::string_view input_type) {
   if (input_type == "query" || input_type == "search_query") return "query";
   if (input_type == "document" || input_type == "passage" || input_type == "search_document") {
@@ -98,7 +99,7 @@ std::string PromptNameOf(std::string_view input_type) {
   return "";
 }
 
-/// `ranks`: one that makes multi-vectors does as well, if it must.
+/// Same as ReadEncoderModel(), or as ReadRankingModel() if `ranks`.
 absl::StatusOr<size_t> ReadModel(const Service& service, JsonFields& fields,
                                  ServedEncoder::Makes wanted, bool ranks) {
   const std::string asked = fields.String("model", "", kMaxNameBytes);
@@ -109,7 +110,7 @@ absl::StatusOr<size_t> ReadModel(const Service& service, JsonFields& fields,
   std::vector<std::string> names;
   const size_t none = options.encoders.size();
   size_t first = none, first_other = none;
-  const char* does = nullptr;  // the model of that name, if it is another kind
+  const char* does = nullptr;  // what the named model does, if it is of another kind
   if (is_named && options.generates && CheckModelName(service.model_name, asked).ok()) {
     does = "generates text";
   }
@@ -279,7 +280,7 @@ std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder
   if (!instruction.empty() && !encoder.instructs_pairs) {
     fields.Fail(name, absl::StrCat("`", encoder.name, "` reads pairs without an instruction"));
   }
-  // With "instruct" there, the other name is an unknown field.
+  // If "instruct" is present, "instruction" is an unknown field.
   return instruction;
 }
 
@@ -355,7 +356,7 @@ bool ReadEncodingFormat(JsonFields& fields) {
 
 std::string ReadEncodeScheduling(JsonFields& fields, EncodeBatch& batch) {
   batch.priority = static_cast<int32_t>(fields.Integer("priority", 0, -1'000'000, 1'000'000));
-  const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it
+  const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // vLLM's name
   std::string rid = fields.String("rid", request_id, kMaxNameBytes);
   if (!request_id.empty() && rid != request_id) fields.Fail("request_id", "rid has another value");
   return rid.empty() ? NewRequestId() : rid;

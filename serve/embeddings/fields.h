@@ -14,64 +14,63 @@
 
 namespace shortlist {
 
-// Readers of fields that the routes of encoders share; errors stay with `fields`.
+// Readers of fields that several routes of encoders share. An error is recorded in `fields`.
 
-/// The encoder that "model" names, among those that make what is wanted; without a name, or for
-/// "default", "unknown" or "default/not-specified", the first of them. An index into
-/// Generator::Options::encoders.
-/// FailedPrecondition names the flag that would load one where there is none; InvalidArgument for
-/// the name of a model that does something else; NotFound (the code "model_not_found") for no
-/// model's name.
+/// Returns the encoder that "model" names, among those that make `wanted`, as an index into
+/// Generator::Options::encoders. Without a name, or for "default", "unknown" or
+/// "default/not-specified", returns the first of them. FailedPrecondition if none is loaded; names
+/// the flag that loads one. InvalidArgument for the name of a model of another kind. NotFound (code
+/// "model_not_found") for an unknown name.
 absl::StatusOr<size_t> ReadEncoderModel(const Service& service, JsonFields& fields,
                                         ServedEncoder::Makes wanted);
 
-/// The same for a model that ranks documents: one that makes scores, or else one that makes
-/// multi-vectors, where it is named or there is no other.
+/// Same as ReadEncoderModel(), but for a model that ranks documents: one that makes scores. One
+/// that makes multi-vectors is used if it is named or there is no other.
 absl::StatusOr<size_t> ReadRankingModel(const Service& service, JsonFields& fields);
 
-/// `name`, which must be there: a text, a list of texts, a list of ids, or a list of such lists;
-/// ids are below the encoder's vocab_size. In place of a text an item of ReadPictureItem.
+/// Reads the required field `name` into batch.inputs: a text, a list of texts, a list of ids, or a
+/// list of lists of ids. Ids are below the encoder's vocab_size. An item of ReadPictureItem() may
+/// take the place of a text.
 void ReadEncodeSources(JsonFields& fields, const char* name, const ServedEncoder& encoder,
                        EncodeBatch& batch);
 
-/// "documents", "texts" or "items" to be scored against `query` (null: as they are): a list, not
-/// empty, of texts or of
-/// {"text": ...}.
+/// Reads "documents", "texts" or "items" into batch.inputs: a list, not empty, of texts or {"text":
+/// ...}. They are paired with `query` unless it is null.
 void ReadDocuments(JsonFields& fields, const char* name, std::shared_ptr<const std::string> query,
                    EncodeBatch& batch);
 
-/// "truncate", which is also "truncation" where `has_truncation` (Voyage's name), and
-/// "truncate_prompt_tokens" (-1: what the model takes), which truncates; from which end:
-/// "truncation_side" or "truncation_direction". Fails where two of them contradict each other.
-/// `truncates`: where nothing says otherwise.
+/// Reads how long inputs are cut. "truncate" may also be called "truncation" if `has_truncation`
+/// (Voyage's name). "truncate_prompt_tokens" truncates to its value (-1: the model's maximum).
+/// "truncation_side" or "truncation_direction" is the end that is cut. Fields that contradict each
+/// other are an error. `truncates` is the default.
 EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool truncates,
                         bool has_truncation = false);
 
-/// What goes before each text: "instruction" itself, or the model's prompt called "prompt_name", or
-/// that of "input_type", else the model's default.
+/// Returns the text that goes before each input: "instruction" itself, or the model's prompt that
+/// "prompt_name" or "input_type" names, else the model's default prompt.
 std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder);
 
-/// "instruct" or "instruction" of a pair, which some models read.
+/// Reads "instruct" or "instruction" of a pair, which some models accept.
 std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder);
 
-/// "dimensions" and "normalize".
+/// Reads "dimensions" and "normalize".
 EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder);
 
-/// Fails on "model" where the encoder makes no dense vectors.
+/// Records an error of "model" if the encoder makes no dense vectors.
 void RequireDense(JsonFields& fields, const ServedEncoder& encoder);
 
-/// "embedding_types", a list of "dense" (the default), "sparse" and "colbert", and what
-/// ReadSparseCut reads; into `wish`, of which "dimensions" has been read.
+/// Reads "embedding_types", a list of "dense" (the default), "sparse" and "colbert", and the fields
+/// of ReadSparseCut(), into `wish`. Precondition: "dimensions" was read into `wish`.
 void ReadEmbeddingTypes(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish);
 
-/// "sparse_top_n" and "sparse_threshold" of an encoder that makes sparse vectors; fails on "model"
-/// where it makes none.
+/// Reads "sparse_top_n" and "sparse_threshold". Records an error of "model" if the encoder makes no
+/// sparse vectors.
 void ReadSparseCut(JsonFields& fields, const ServedEncoder& encoder, EncodeWish& wish);
 
-/// "encoding_format": true for base64, false for floats.
+/// Reads "encoding_format". Returns true for base64, false for floats.
 bool ReadEncodingFormat(JsonFields& fields);
 
-/// "priority", and "rid" or "request_id"; a fresh one where there is none.
+/// Reads "priority", and "rid" or "request_id". Returns the request id, a new one if there is none.
 std::string ReadEncodeScheduling(JsonFields& fields, EncodeBatch& batch);
 
 }  // namespace shortlist

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What a reply needs to know of the request.
+/// Data of the request that its reply needs.
 struct Form {
   std::string model;
   bool is_base64 = false;
@@ -24,8 +24,8 @@ struct Form {
   size_t multi_vector_size = 0;
 };
 
-/// "embedding" of input `i`, empty where it was not asked for, "sparse" and "colbert", as far as
-/// they were asked for, and forgets them.
+/// Appends the requested vectors of input `i` and frees them: "embedding" (empty if not requested),
+/// "sparse" and "colbert".
 void AppendVectors(const Form& form, size_t i, EncodedBatch& encoded, std::string& text) {
   const auto append = [&form](std::span<const float> values, std::string& to) {
     form.is_base64 ? AppendBase64(values, to) : AppendFloats(values, to);
@@ -35,7 +35,7 @@ void AppendVectors(const Form& form, size_t i, EncodedBatch& encoded, std::strin
     append(encoded.values[i], text);
     encoded.values[i] = {};
   } else {
-    text += "[]";  // OpenAI's client wants one, and would decode a text
+    text += "[]";  // OpenAI's client requires a list, and would decode a text
   }
   if (!encoded.sparse.empty()) {
     text += ",\"sparse\":";

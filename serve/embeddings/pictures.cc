@@ -15,11 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxAddresses = 64;    // of a request, fetched one behind the other
-constexpr char kPadding[] = "padding";  // what SGLang puts in for a text that is null
+constexpr size_t kMaxAddresses = 64;    // of a request, fetched one at a time
+constexpr char kPadding[] = "padding";  // what SGLang sends for a text that is null
 
-/// Fills `source` from the two parts of an input; null: not there. `text_place` and
-/// `picture_place` are what they are called.
+/// Sets `source` from the two parts of an input; null: missing. `text_place` and `picture_place`
+/// are their names in errors.
 void ReadParts(const json* text, const json* picture, const std::string& text_place,
                const std::string& picture_place, const ServedEncoder& encoder, JsonFields& fields,
                EncodeSource& source) {
@@ -49,7 +49,7 @@ void ReadParts(const json* text, const json* picture, const std::string& text_pl
   source.picture = picture->get<std::string>();
 }
 
-/// Entry i of a value that is a list, or the value itself where it is not.
+/// Returns entry i of a list; a value that is not a list is returned itself.
 const json* EntryOf(const json* value, size_t i) {
   return value != nullptr && value->is_array() ? &(*value)[i] : value;
 }
@@ -98,7 +98,7 @@ void ReadImageData(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch
 
 boost::asio::awaitable<absl::Status> FetchPictures(Fetcher* fetcher, const std::string& client,
                                                    EncodeBatch& batch) {
-  // All of them are checked before one is fetched.
+  // Checks all addresses before fetching the first.
   std::vector<size_t> addresses;
   for (size_t i = 0; i < batch.inputs.size(); ++i) {
     const std::string& picture = batch.inputs[i].picture;

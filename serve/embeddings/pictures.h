@@ -13,23 +13,24 @@ namespace shortlist {
 
 class Fetcher;
 
-// Pictures among the inputs of encoders; errors stay with `fields`. The pictures themselves are
-// read later, by ServedEncoder::prepare.
+// Readers of pictures among the inputs of encoders. An error is recorded in `fields`.
+// ServedEncoder::prepare decodes the pictures later.
 
-/// An item {"text", "image"} of a list of inputs, as SGLang has it: one of the two is there, and
-/// the other absent or null. Beside a picture the text may also be "padding", which SGLang puts in
-/// where it has none, or empty. Videos and audio are refused by name, and pictures where the
-/// encoder reads none.
+/// Reads an item {"text", "image"} of a list of inputs, in SGLang's format. Exactly one of the two
+/// must be present and not null. With a picture the text may also be empty or "padding", which
+/// SGLang adds if there is none. Rejects videos and audio by name, and pictures if the encoder
+/// reads none.
 void ReadPictureItem(const nlohmann::json& item, const std::string& place,
                      const ServedEncoder& encoder, JsonFields& fields, EncodeSource& source);
 
-/// "image_data" of /encode: a picture, or a list of one or null for each text. "text" is absent,
-/// or has as many entries, each of which is a text or, beside a picture, as in ReadPictureItem.
+/// Reads "image_data" of /encode: a picture, or a list with a picture or null for each text. "text"
+/// is absent, or has as many entries; each is a text or, next to a picture, as in
+/// ReadPictureItem().
 void ReadImageData(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch);
 
-/// Puts what addresses hold in the place of those that are pictures of the batch, one after the
-/// other. An error names the input: InvalidArgument where `fetcher` is null, and those of
-/// Fetcher::Turn. On the I/O thread.
+/// Replaces each picture of the batch that is a web address by the file at that address, one at a
+/// time. InvalidArgument if `fetcher` is null or an address is not allowed; also returns the errors
+/// of Fetcher::Turn. Errors name the input, except those of Fetcher::Turn::Wait. On the I/O thread.
 boost::asio::awaitable<absl::Status> FetchPictures(Fetcher* fetcher, const std::string& client,
                                                    EncodeBatch& batch);
 

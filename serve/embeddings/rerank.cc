@@ -19,18 +19,18 @@ namespace {
 
 using nlohmann::json;
 
-/// How a reply is written.
+/// The format of a reply.
 enum class Shape { kSglang, kCohere, kTei, kInfinity, kVoyage };
 
-/// What a reply needs to know of the request.
+/// Data of the request that its reply needs.
 struct Form {
   Shape shape = Shape::kCohere;
   std::string model, rid;
-  size_t top_n = 0;                // at most as many as there are documents
-  std::vector<std::string> texts;  // of the documents; empty: they are not told
+  size_t top_n = 0;                // at most the number of documents
+  std::vector<std::string> texts;  // of the documents; empty: not returned
 };
 
-/// Indices of the documents, the best first.
+/// Returns indices of the documents, the best first.
 std::vector<size_t> Order(const EncodedBatch& encoded, size_t top_n) {
   std::vector<size_t> order(encoded.values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -101,14 +101,16 @@ std::string Write(const Form& form, const EncodedBatch& encoded) {
   return reply + "}";
 }
 
-/// Fields of Cohere, Jina and vLLM that change nothing, or that would.
+/// Accepts fields of Cohere, Jina and vLLM that have no effect, and rejects those that would have
+/// one.
 void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "custom_labels", "routing_key", "session_id"});
   fields.Refuse({"rank_fields", "max_chunks_per_doc", "lora_path", "max_tokens_per_query"},
                 "not supported");
 }
 
-/// Documents of a model without pairs: vectors of their tokens are compared to those of the query.
+/// Prepares documents for a model without pairs: their token vectors are compared to those of the
+/// query.
 void ReadForMultiVectors(const ServedEncoder& encoder, const std::string& query,
                          EncodeAsked& asked) {
   const auto prompt = [&encoder](const char* name) {
@@ -129,8 +131,8 @@ void ReadForMultiVectors(const ServedEncoder& encoder, const std::string& query,
   for (EncodeSource& source : batch.inputs) source.first = nullptr;
 }
 
-/// How many documents a reply ranks: "top_n", which sglang-router and Voyage call "top_k"; nullopt:
-/// all. Fails where both are there and differ.
+/// Returns the number of documents to rank: "top_n", which sglang-router and Voyage call "top_k";
+/// nullopt: all. Records an error if both are present and differ.
 std::optional<int64_t> ReadTopN(JsonFields& fields) {
   const auto top_n = fields.OptionalInteger("top_n", 1, kMaxCount);
   const auto top_k = fields.OptionalInteger("top_k", 1, kMaxCount);
@@ -198,7 +200,7 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   return asked;
 }
 
-/// SGLang's, or Voyage's with the field that its client always sends.
+/// Reads SGLang's request, or Voyage's if it has "truncation", which Voyage's client always sends.
 absl::StatusOr<EncodeAsked> ParseV1(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
@@ -218,8 +220,8 @@ absl::StatusOr<EncodeAsked> ParseInfinity(const Service& service, const std::str
   return Read(service, fields, "documents", Shape::kInfinity);
 }
 
-/// TEI's with "texts"; with "documents" Jina's, or Voyage's or Infinity's with the field that their
-/// clients always send.
+/// Reads TEI's request if it has no "documents". Otherwise Voyage's or Infinity's if it has the
+/// field that their clients always send, else Jina's.
 absl::StatusOr<EncodeAsked> ParseAny(const Service& service, const std::string& text) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(text));
   JsonFields fields(body);
@@ -231,7 +233,7 @@ absl::StatusOr<EncodeAsked> ParseAny(const Service& service, const std::string& 
   return Read(service, fields, "documents", shape);
 }
 
-/// TEI's, whose field decides where there are no documents, and for Voyage's client.
+/// Returns TEI's error body, with "detail" for Voyage's client.
 std::string AnyErrorBody(const absl::Status& status) {
   return WithDetail(TeiErrorBody(status), status);
 }

@@ -7,35 +7,36 @@
 
 namespace shortlist {
 
-// The routes of encoders. All are there whatever is loaded: one whose model is missing answers 400
-// and names the flag that loads it. Where a score is told without saying how it comes about, it is
-// by the function that the checkpoint names; "raw_scores" gives logits.
+// The routes of encoders. All routes exist regardless of what is loaded: a route without its model
+// returns 400 and names the flag that loads one. Scores pass through the activation function that
+// the checkpoint names unless stated otherwise; "raw_scores" returns logits.
 
-/// POST /v1/embeddings, as OpenAI's, with embedding_types (dense, sparse, colbert, all of one
+/// POST /v1/embeddings as OpenAI's. Adds embedding_types (dense, sparse, colbert, all from one
 /// pass), vLLM's truncate_prompt_tokens, truncation_side, normalize and priority, and
 /// sentence-transformers' prompts: prompt_name, input_type or instruction.
 absl::Status AddOpenAiEmbeddingsRoute(const Service& service, RouteTable& routes);
-/// POST /v2/embed, as Cohere's: texts, images, or inputs of one part each, and vectors of length 1
-/// as each of embedding_types: float; base64 of these; int8, 127 times the value, and uint8, 128
-/// more; ubinary, eight dimensions a byte, whose bit is set above 0, and binary, 128 less.
+/// POST /v2/embed as Cohere's. Takes texts, images, or inputs of one part each. Returns vectors of
+/// length 1 in each of embedding_types: float; base64 of the floats; int8: 127 times the value;
+/// uint8: int8 plus 128; ubinary: eight dimensions per byte, a bit is set if its value is above 0;
+/// binary: ubinary minus 128.
 absl::Status AddCohereEmbedRoute(const Service& service, RouteTable& routes);
-/// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, and /rerank,
-/// which is TEI's with "texts", Infinity's with "documents" and "raw_scores", which its client
-/// always sends, and else Jina's. Both /v1/rerank and /rerank are Voyage's with "truncation", which
-/// its client always sends. /infinity/rerank is Infinity's whatever is sent. Without a model that
-/// scores pairs an encoder's multi-vectors rank: the mean over the query's of the largest dot
-/// product, as it is.
+/// POST /v1/rerank as SGLang's (a bare array), /v2/rerank as Cohere's and Jina's, /infinity/rerank
+/// as Infinity's. /rerank is TEI's with "texts". With "documents" it is Infinity's if "raw_scores"
+/// is present, which Infinity's client always sends, else Jina's. /v1/rerank and /rerank are
+/// Voyage's if "truncation" is present, which Voyage's client always sends. Without a model that
+/// scores pairs, an encoder's multi-vectors rank: the mean over the query's vectors of the largest
+/// dot product, without an activation function.
 absl::Status AddRerankRoutes(const Service& service, RouteTable& routes);
 /// TEI's POST /embed, /embed_sparse and /predict.
 absl::Status AddTeiRoutes(const Service& service, RouteTable& routes);
 /// SGLang's POST and PUT /encode.
 absl::Status AddSglangEncodeRoutes(const Service& service, RouteTable& routes);
-/// POST /v1/score and /score, /classify and /v1/classify, as vLLM's; /classify with
-/// candidate_labels, hypothesis_template and multi_label judges by a natural language inference
-/// model, as transformers' zero-shot pipeline does.
+/// POST /v1/score, /score, /classify and /v1/classify as vLLM's. /classify with candidate_labels,
+/// hypothesis_template and multi_label classifies by a natural language inference model, as
+/// transformers' zero-shot pipeline does.
 absl::Status AddScoreRoutes(const Service& service, RouteTable& routes);
 
-/// POST /worker_get_embeddings, as FastChat's API server asks a worker. Errors have status 200.
+/// POST /worker_get_embeddings, as FastChat's API server calls a worker. Errors have status 200.
 absl::Status AddFastchatEmbeddingsRoute(const Service& service, RouteTable& routes);
 
 }  // namespace shortlist

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// How vLLM's clients, and SGLang's, call the two sides of pairs.
+/// Names of the two sides of pairs for clients of vLLM and SGLang.
 struct Sides {
   const char* first;
   const char* second;
@@ -32,7 +32,7 @@ constexpr size_t kMaxLabels = 1024;
 
 using Texts = std::vector<std::shared_ptr<const std::string>>;
 
-/// A text or a list of texts.
+/// Reads a text or a list of texts.
 Texts ReadSide(JsonFields& fields, const char* name) {
   const json* value = fields.Find(name);
   const size_t count = value != nullptr && value->is_array() ? value->size() : 1;
@@ -44,7 +44,7 @@ Texts ReadSide(JsonFields& fields, const char* name) {
   return texts;
 }
 
-/// One text against each of the others, or pairs of lists of one length.
+/// Reads one text for each of the others, or two lists of the same length.
 void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
   const Sides* sides = std::find_if(std::begin(kSides), std::end(kSides), [&](const Sides& named) {
     return fields.Find(named.first) != nullptr || fields.Find(named.second) != nullptr;
@@ -97,7 +97,7 @@ std::string ClassData(const std::vector<std::string>& labels, const EncodedBatch
   return data;
 }
 
-/// Of entry i of a zero-shot request, whose pairs' logits stand one behind the other.
+/// Returns the entries of a zero-shot reply. The logits of an entry's pairs are consecutive.
 std::string ZeroShotData(const ZeroShotAsked& asked, const EncodedBatch& encoded) {
   const size_t count = asked.candidates.size();
   std::string data;
@@ -114,7 +114,7 @@ std::string ZeroShotData(const ZeroShotAsked& asked, const EncodedBatch& encoded
   return data;
 }
 
-/// What both routes have beside their inputs.
+/// Reads the fields that both routes have in addition to their inputs.
 absl::Status ReadRest(const ServedEncoder& encoder, JsonFields& fields, EncodeAsked& asked) {
   asked.batch.cut = ReadEncodeCut(fields, encoder, /*truncates=*/false);
   asked.batch.wish.scores =
@@ -129,7 +129,7 @@ absl::Status ReadRest(const ServedEncoder& encoder, JsonFields& fields, EncodeAs
   return fields.status();
 }
 
-/// SGLang's "query" with each of "items" behind it, or before it: texts, or lists of token ids.
+/// Reads SGLang's "query", with each of "items" after or before it: texts, or lists of token ids.
 void ReadPrompts(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch) {
   EncodeBatch query;
   ReadEncodeSources(fields, "query", encoder, query);
@@ -159,7 +159,7 @@ std::string NextTokenReply(const std::string& model, const EncodedBatch& encoded
                       ",\"usage\":", Dump(EncodeUsage(encoded)), "}");
 }
 
-/// SGLang's form: how likely the generating model goes on with each of "label_token_ids".
+/// Reads SGLang's form: how likely the generating model continues with each of "label_token_ids".
 absl::StatusOr<EncodeAsked> ParseNextTokens(const Service& service, const json& body) {
   JsonFields fields(body);
   EncodeAsked asked;

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "text" of a cross-encoder: a pair, or a list of pairs.
+/// Reads "text" of a cross-encoder: a pair, or a list of pairs.
 void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
   batch.field = "text";
   const json* value = fields.Find("text");
@@ -39,8 +39,8 @@ void ReadPairs(JsonFields& fields, EncodeBatch& batch) {
   }
 }
 
-/// "sampling_params", an object or a list of them, which SGLang has there for compatibility alone:
-/// what it knows is left unread, as it does.
+/// Checks "sampling_params", an object or a list of them. SGLang has it there only for
+/// compatibility and ignores the fields that it knows, and so does this server.
 void CheckSamplingParams(JsonFields& fields) {
   constexpr char kName[] = "sampling_params";
   const json* const params = fields.Find(kName);
@@ -81,7 +81,7 @@ void CheckSamplingParams(JsonFields& fields) {
   }
 }
 
-/// {"embedding", "meta_info"} of one input; a score alone is a number.
+/// Appends {"embedding", "meta_info"} of one input. A score is written as a number, not as a list.
 void AppendResult(const EncodedBatch& encoded, size_t i, const std::string& id, bool is_score,
                   std::string& text) {
   text += "{\"embedding\":";
@@ -110,7 +110,8 @@ std::string Write(const std::string& rid, bool is_list, bool is_score, EncodedBa
   return text + "]";
 }
 
-/// Vectors by default, where they are made; scores of pairs, or where nothing else is loaded.
+/// Chooses vectors by default, if a model makes them. Chooses scores for pairs, or if no other
+/// encoder is loaded.
 ServedEncoder::Makes Wanted(const Service& service, bool is_cross_encoder) {
   if (is_cross_encoder) return ServedEncoder::Makes::kScores;
   ServedEncoder::Makes wanted = ServedEncoder::Makes::kVectors;

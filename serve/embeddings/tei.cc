@@ -36,7 +36,7 @@ std::string WriteSparse(EncodedBatch encoded) {
   return text + "]";
 }
 
-/// A request for vectors of one kind: `read` takes what goes with the kind into the wish.
+/// Reads a request for vectors of one kind; `read` reads the fields of that kind into the wish.
 absl::StatusOr<EncodeAsked> ParseVectors(const Service& service, const std::string& text,
                                          void (*read)(JsonFields&, const ServedEncoder&,
                                                       EncodeWish&),
@@ -79,7 +79,7 @@ absl::StatusOr<EncodeAsked> ParseEmbedSparse(const Service& service, const std::
   return ParseVectors(service, text, read, WriteSparse);
 }
 
-/// A text, a pair, or a list of lists of one or two texts. A list of two texts is a pair.
+/// Reads a text, a pair, or a list of lists of one or two texts. A list of two texts is a pair.
 void ReadPredictInputs(JsonFields& fields, EncodeBatch& batch) {
   batch.field = "inputs";
   const json* value = fields.Find("inputs");

@@ -23,7 +23,7 @@ constexpr size_t kMaxCandidates = 256;
 constexpr size_t kMaxCandidateBytes = 1024;
 constexpr size_t kMaxPairs = 1 << 14;  // of texts and candidates
 
-/// "candidate_labels".
+/// Reads "candidate_labels".
 std::vector<std::string> ReadCandidates(const char* name, JsonFields& fields) {
   const nlohmann::json* const labels = fields.Find(name);
   if (labels == nullptr || !labels->is_string()) {
@@ -49,7 +49,7 @@ std::vector<std::string> ReadCandidates(const char* name, JsonFields& fields) {
   return candidates;
 }
 
-/// Replaces logits by probabilities that add up to 1.
+/// Replaces logits by probabilities that sum to 1.
 void Softmax(std::span<double> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0.0;

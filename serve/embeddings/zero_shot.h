@@ -13,45 +13,47 @@
 
 namespace shortlist {
 
-/// Which of a natural language inference model's labels say that a text entails a hypothesis, and
-/// that it contradicts it.
+/// Indices of the labels of a natural language inference model that mean entailment and
+/// contradiction.
 struct EntailmentLabels {
   size_t entails = 0;
   size_t contradicts = 0;
 };
 
-/// As transformers' pipeline has it: the first label that begins with "entail", upper case or
-/// lower, and for contradiction label 0, whatever its name, or the last where label 0 entails.
-/// InvalidArgument names the labels where none entails, or there is no other.
+/// Finds the labels as transformers' pipeline does. Entailment: the first label that begins with
+/// "entail", in upper or lower case. Contradiction: label 0, whatever its name, or the last label
+/// if label 0 is entailment. InvalidArgument, naming the labels, if none is entailment or there is
+/// only one.
 absl::StatusOr<EntailmentLabels> FindEntailment(std::span<const std::string> labels);
 
-/// How likely each candidate is, of the model's logits for (text, hypothesis of the candidate): of
-/// `multi_label`, or of one candidate, each for itself, against contradiction; else all among
-/// themselves, by entailment.
+/// Returns the probability of each candidate, given the model's logits for the pairs (text,
+/// hypothesis of the candidate). With `multi_label`, or a single candidate: softmax over entailment
+/// and contradiction, for each candidate alone. Otherwise: softmax over the entailment logits of
+/// all candidates.
 std::vector<float> ZeroShotScores(std::span<const std::vector<float>> logits,
                                   const EntailmentLabels& labels, bool multi_label);
 
-/// A "hypothesis_template": what stands before and behind the label.
+/// A "hypothesis_template": the text before and after the label.
 struct HypothesisTemplate {
   std::string before;
   std::string after;
 };
 
-/// Reads `form` as Python's str.format(label) does: "{}" or "{0}" is the label's place, "{{" and
-/// "}}" are braces. InvalidArgument for another brace, and where there is not one place.
+/// Parses `form` as Python's str.format(label) does: "{}" or "{0}" is the place of the label, "{{"
+/// and "}}" are braces. InvalidArgument for other braces, and unless there is exactly one place.
 absl::StatusOr<HypothesisTemplate> ParseHypothesisTemplate(std::string_view form);
 
-/// What a zero-shot request asks of each of its texts.
+/// What a zero-shot request asks for each of its texts.
 struct ZeroShotAsked {
   std::vector<std::string> candidates;
   EntailmentLabels labels;
   bool multi_label = false;
 };
 
-/// Of a body with "candidate_labels" (a list, or a text that commas divide): "input" (a text or
-/// texts), "hypothesis_template" ("This example is {}.") and "multi_label" (false), as Hugging
-/// Face's zero-shot classification calls them. `batch` gets a pair for each text and candidate,
-/// whose logits are wanted.
+/// Reads a body with Hugging Face's zero-shot fields: "candidate_labels" (a list, or a text
+/// separated by commas), "input" (a text or texts), "hypothesis_template" (default "This example is
+/// {}.") and "multi_label" (default false). Adds a pair to `batch` for each text and candidate. The
+/// caller requests their logits.
 ZeroShotAsked ReadZeroShot(JsonFields& fields, const ServedEncoder& encoder, EncodeBatch& batch);
 
 }  // namespace shortlist

@@ -37,7 +37,7 @@ absl::Status BadUrl(std::string_view url, std::string_view what) {
                    "\" is no URL of a controller or worker: ", std::string(what)));
 }
 
-/// Reads on into `text`.
+/// Reads more bytes into `text`.
 asio::awaitable<absl::Status> Fill(beast::tcp_stream& stream, std::string& text) {
   char bytes[4 << 10];
   const auto [error, count] = co_await stream.async_read_some(asio::buffer(bytes), kTuple);
@@ -47,7 +47,7 @@ asio::awaitable<absl::Status> Fill(beast::tcp_stream& stream, std::string& text)
   co_return absl::UnavailableError(error.message());
 }
 
-/// The body of the reply to a POST of `body`. Errors say in words what went wrong.
+/// Returns the body of the reply to a POST of `body`. Errors describe the failure in words.
 asio::awaitable<absl::StatusOr<std::string>> Post(const ControllerOptions& options,
                                                   HostLookup& lookup, const char* route,
                                                   std::string body) {
@@ -83,7 +83,7 @@ asio::awaitable<absl::Status> Register(const ControllerOptions& options, HostLoo
   co_return reply.status();
 }
 
-/// NotFound when the controller does not know this worker.
+/// NotFound if the controller does not know this worker.
 asio::awaitable<absl::Status> SendHeartbeat(const ControllerOptions& options, HostLookup& lookup) {
   std::string body =
       json{{"worker_name", options.worker_address}, {"queue_length", options.queue_length()}}
@@ -127,7 +127,7 @@ asio::awaitable<void> KeepRegistered(ControllerOptions options) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   HostLookup lookup(options.controller.host, options.controller.port);
   bool is_registered = false;
-  bool is_silent = false;  // its silence has been told
+  bool is_silent = false;  // on_change was called for the current failure
   for (;;) {
     absl::Status status = absl::NotFoundError("not registered yet");
     if (is_registered) status = co_await SendHeartbeat(options, lookup);

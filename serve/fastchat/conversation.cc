@@ -9,14 +9,14 @@
 namespace shortlist {
 namespace {
 
-// FastChat's SeparatorStyle, as far as its numbers never changed.
+// The values of FastChat's SeparatorStyle that are the same in all versions.
 constexpr int kNoColonSingle = 4;     // system, then role message sep
-constexpr int kNoColonTwo = 5;        // the same, with sep and sep2 by turns
+constexpr int kNoColonTwo = 5;        // system, then role message and alternately sep or sep2
 constexpr int kAddNewLineSingle = 6;  // system sep unless empty, then role "\n" message sep
 
 constexpr std::string_view kBareSystem = "{system_message}";
 
-/// Says `c` in a style whose number is stable, and returns that number.
+/// Converts `c` to a style with a stable number, and returns that number.
 int ToStableStyle(Conversation& c) {
   switch (c.sep_style) {
     case SeparatorStyle::kAddColonSingle:

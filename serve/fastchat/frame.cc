@@ -20,13 +20,13 @@ using nlohmann::ordered_json;
 
 // Words that no template changes.
 constexpr const char* kSystem = "Zq0";
-constexpr std::array kTurns = {"Zq1", "Zq2", "Zq3", "Zq4", "Zq5"};  // the user's and answers
+constexpr std::array kTurns = {"Zq1", "Zq2", "Zq3", "Zq4", "Zq5"};  // the user's turns and answers
 
 constexpr std::string_view kField = "{system_message}";
 constexpr std::string_view kSystemMark = "[no system message]";
 constexpr std::string_view kAnswerMark = "[answer]";
 
-/// The first `num_turns` turns, behind a system message where there is one.
+/// Returns the first `num_turns` turns, after a system message if there is one.
 ordered_json Messages(bool has_system, size_t num_turns) {
   auto messages = ordered_json::array();
   if (has_system) messages.push_back({{"role", "system"}, {"content", kSystem}});
@@ -36,14 +36,14 @@ ordered_json Messages(bool has_system, size_t num_turns) {
   return messages;
 }
 
-/// What the template makes of them.
+/// Returns the chat as the template renders it.
 absl::StatusOr<std::string> Rendered(const ChatTemplate& own, bool has_system, size_t num_turns) {
   SHORTLIST_ASSIGN_OR_RETURN(RenderedChat chat,
                              own.Render({.messages = Messages(has_system, num_turns)}));
   return std::move(chat.text);
 }
 
-/// What stands before, between and behind `words` in `text`; empty unless they stand there in this
+/// Returns the text before, between and after `words` in `text`; empty unless they occur in this
 /// order.
 std::vector<std::string> CutAt(std::string_view text, std::initializer_list<const char*> words) {
   std::vector<std::string> parts;
@@ -57,15 +57,15 @@ std::vector<std::string> CutAt(std::string_view text, std::initializer_list<cons
   return parts;
 }
 
-/// A template's prompt of "user, answer, user", in parts.
+/// The parts of a template's prompt for "user, answer, user".
 struct Parts {
   bool takes_system = false;
-  std::string before_system;  // and what stands between it and the user's first word; where the
-  std::string after_system;   // template takes one
-  std::string begin;          // before the user's first word where there is no system message
+  std::string before_system;  // with a system message: before it
+  std::string after_system;   // with a system message: between it and the user's first word
+  std::string begin;          // before the user's first word, without a system message
   std::string answer;         // between the user's word and the answer
   std::string next;           // between the answer and the user's next word
-  std::string open;           // behind the last word
+  std::string open;           // after the last word
 };
 
 std::optional<Parts> ReadParts(const ChatTemplate& own) {
@@ -89,12 +89,12 @@ std::string_view CommonEnd(std::string_view a, std::string_view b) {
   return a.substr(a.size() - static_cast<size_t>(end - a.rbegin()));
 }
 
-/// `text` without `end`, which it ends with.
+/// Returns `text` without `end`. Precondition: `text` ends with `end`.
 std::string Without(std::string_view text, std::string_view end) {
   return std::string(text.substr(0, text.size() - end.size()));
 }
 
-/// Sets the system part of a style that always writes it; the user's role begins with `role`.
+/// Sets the system part, for a style that always writes it. The user's role begins with `role`.
 void SetSystem(const Parts& parts, std::string_view role, FastchatFrame& frame) {
   Conversation& c = frame.conversation;
   const std::string begin = Without(parts.begin, role);
@@ -115,7 +115,7 @@ void SetSystem(const Parts& parts, std::string_view role, FastchatFrame& frame) 
   frame.no_system = begin;
 }
 
-/// Everything between two words is a role: FastChat writes roles round empty messages too.
+/// Everything between two words is part of a role: FastChat writes roles around empty messages too.
 FastchatFrame FrameOf(const Parts& parts) {
   std::string_view role = CommonEnd(parts.begin, parts.next);
   if (parts.takes_system) role = CommonEnd(role, parts.after_system);
@@ -136,13 +136,14 @@ FastchatFrame FrameOf(const Parts& parts) {
   return frame;
 }
 
-/// FastChat formats the system template: braces in it would have to be doubled.
+/// True if the system template has braces besides its field. FastChat formats the template, so they
+/// would have to be doubled.
 bool HasBraces(const Conversation& c) {
   const auto is_brace = [](char byte) { return byte == '{' || byte == '}'; };
   return std::count_if(c.system_template.begin(), c.system_template.end(), is_brace) != 2;
 }
 
-/// Whether the frame's prompts are the template's.
+/// True if the frame's prompts are the template's.
 bool SaysTheSame(const FastchatFrame& frame, const ChatTemplate& own, bool takes_system) {
   for (const size_t num_turns : {size_t{1}, size_t{3}, size_t{5}}) {
     for (const bool has_system : {false, true}) {

@@ -11,38 +11,40 @@
 
 namespace shortlist {
 
-/// What FastChat's API server makes prompts of chats with, since it knows named templates only.
+/// A conversation template from which FastChat's API server builds prompts, since it supports only
+/// named templates.
 struct FastchatFrame {
   Conversation conversation;
-  std::string origin;  // for people: whence it is
+  std::string origin;  // where the template is from, for people
 
-  /// What FastChat cannot say is marked by words of the frame's own, which Unmark takes away.
-  /// Empty: nothing of the kind.
+  /// FastChat cannot express some templates exactly. Marks in its prompts stand for the
+  /// differences, and Unmark() replaces them. A mark that is empty is not used.
   ///
-  /// FastChat writes the system part in any case. Where the checkpoint's template writes another
-  /// one, or none, for chats without a system message, they get one that is a mark: prompts that
-  /// begin with `marked_system` begin with `no_system` instead.
+  /// FastChat always writes the system part. The checkpoint's template may write another system
+  /// part, or none, for chats without a system message. Their system message is then a mark:
+  /// Unmark() replaces `marked_system` at the beginning of a prompt by `no_system`.
   std::string marked_system, no_system;
-  /// FastChat begins all answers alike. Where an answer to come begins otherwise than those that
-  /// are there ("<think>"), `marked_answer` at the end stands for `open_answer`, and before for
-  /// `answer`.
+  /// FastChat begins all answers alike. The template may begin the open answer, which is to be
+  /// generated, differently from earlier ones ("<think>"). `marked_answer` then stands for
+  /// `open_answer` at the end of the prompt, and for `answer` before.
   std::string marked_answer, answer, open_answer;
 
-  /// The prompt that FastChat's means.
+  /// Returns FastChat's prompt with its marks replaced.
   std::string Unmark(std::string prompt) const;
 };
 
-/// The frame that says what `own` does, found by rendering a chat of known words and proved by
-/// rendering chats of one to three turns, with and without a system message, in both ways. Not part
-/// of the proof: white space round messages, which some templates drop; a system message where the
-/// template refuses any; the date, which stays that of this call; a begin-of-text token that the
-/// tokenizer puts before texts and the template does not write. nullopt: FastChat cannot say it.
+/// Returns a frame whose prompts equal those of `own`; nullopt if FastChat cannot express it. The
+/// frame is found by rendering a chat of known words. It is verified by rendering chats of one to
+/// three user turns, with and without a system message, in both ways. Not verified: white space
+/// around messages, which some templates drop; a system message if the template rejects it; the
+/// date, which stays that of this call; a begin-of-text token that the tokenizer adds and the
+/// template does not write.
 std::optional<FastchatFrame> DeriveFastchatFrame(const ChatTemplate& own);
 
-/// The conversation template named `conv_template` unless that is empty; else what is derived from
-/// `own`, the checkpoint's (null: it has none); else what goes with the name of `model`
-/// (FindConversationOfModel). NotFound where none of these is known, naming --conv-template, and
-/// what FindConversation says of an unknown name.
+/// Returns the conversation template named `conv_template`, unless that is empty. Else the frame
+/// derived from `own`, the checkpoint's template (null: it has none). Else the template for the
+/// name of `model` (FindConversationOfModel). NotFound, naming --conv-template, if there is none;
+/// FindConversation's error for an unknown name.
 absl::StatusOr<FastchatFrame> ChooseFastchatFrame(std::string_view conv_template,
                                                   const ChatTemplate* own, std::string_view model);
 

@@ -33,7 +33,7 @@ void FastchatReply::Add(const GenerationEvent& event) {
   }
 }
 
-/// Offsets follow what the tokens decode to; a control token takes up room where it was spelled.
+/// Offsets follow the decoded tokens. A control token counts only if the prompt's text spells it.
 void FastchatReply::AddPrompt(const std::vector<PromptToken>& prompt) {
   if (prompt.empty()) return;
   Detokenizer detokenizer(tokenizer_, /*at_start=*/true);
@@ -49,7 +49,7 @@ void FastchatReply::AddPrompt(const std::vector<PromptToken>& prompt) {
   num_code_points_ = NumCodePoints(request_.prompt);
 }
 
-/// Nothing is known of the first token of a prompt: null.
+/// The first token of a prompt has no log-probability: null.
 void FastchatReply::AddLogprobs(TokenId id, const TokenInfo& info) {
   logprobs_["text_offset"].push_back(num_code_points_);
   logprobs_["tokens"].push_back(TokenText(tokenizer_, id));
@@ -61,7 +61,8 @@ void FastchatReply::AddLogprobs(TokenId id, const TokenInfo& info) {
   logprobs_["token_logprobs"].push_back(JsonLogprob(info.logprob));
   auto top = nlohmann::json::object();
   for (const auto& [top_id, logprob] : TopWithChosen(id, info)) {
-    top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));  // of equals the likeliest
+    // Of equal texts the most likely.
+    top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));
   }
   logprobs_["top_logprobs"].push_back(std::move(top));
 }

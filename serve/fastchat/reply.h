@@ -12,22 +12,23 @@
 
 namespace shortlist {
 
-/// What FastChat is told of one request: the text so far, over and over. It only ever grows, by
-/// whole code points, as FastChat's API server takes its differences. Used by one thread.
+/// The objects that FastChat gets for one request: each contains the complete text so far. The text
+/// only grows, by whole code points, because FastChat's API server computes differences. Used by
+/// one thread.
 class FastchatReply {
  public:
-  /// Both must outlive this.
+  /// `request` and `tokenizer` must outlive this.
   FastchatReply(const FastchatRequest& request, const Tokenizer& tokenizer);
 
-  /// Takes in an event of the request that did not fail.
+  /// Adds an event of the request that has no error.
   void Add(const GenerationEvent& event);
 
-  /// True when the first tokens have come, and from then on when stream_interval further ones have,
-  /// since the last Json.
+  /// True when the first tokens have come, and later when stream_interval tokens have come since
+  /// the last Json().
   bool due() const;
 
-  /// The object so far. `is_last`: with the reason why it ended, which is null in any other; the
-  /// last event must have been added.
+  /// Returns the object so far. `is_last`: includes finish_reason, which is null otherwise.
+  /// Precondition of `is_last`: the last event was added.
   std::string Json(bool is_last);
 
  private:
@@ -38,7 +39,7 @@ class FastchatReply {
   const Tokenizer& tokenizer_;
   std::string text_;
   int64_t num_code_points_ = 0;  // of the tokens in logprobs_
-  nlohmann::json logprobs_;      // null unless asked for
+  nlohmann::json logprobs_;      // null unless requested
   int64_t prompt_tokens_ = 0;
   int64_t completion_tokens_ = 0;
   int64_t told_tokens_ = 0;

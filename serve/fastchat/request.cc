@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxFastchatStops = 64;
 constexpr size_t kMaxFastchatStopBytes = 1024;
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-// FastChat takes both bounds of its ranges for "as good as 0".
+// FastChat accepts the bounds of its ranges as "practically 0".
 constexpr double kTiny = 1e-5;
 
 SamplingParams ReadSampling(JsonFields& fields, int64_t vocab_size, uint64_t seed) {
@@ -55,7 +55,7 @@ FastchatError FastchatErrorOf(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
       return FastchatError::kEngineOverloaded;
     case absl::StatusCode::kResourceExhausted:
-      // What the router says when an allocation failed; else a queue is full.
+      // The router reports a failed allocation with this message; otherwise a queue is full.
       return status.message() == "out of memory" ? FastchatError::kOutOfMemory
                                                  : FastchatError::kEngineOverloaded;
     default:
@@ -96,7 +96,7 @@ absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body,
   int64_t num_tokens = *request.generate.max_new_tokens;
   if (request.echo) {
     sampling.prompt_logprobs_start = 0;
-    num_tokens += std::ssize(request.prompt);  // it may have as many
+    num_tokens += std::ssize(request.prompt);  // the prompt may have as many tokens as bytes
   }
   SHORTLIST_RETURN_IF_ERROR(
       CheckNumStreamedLogprobs("logprobs", sampling.num_logprobs, num_tokens));

@@ -11,7 +11,7 @@
 
 namespace shortlist {
 
-/// FastChat's ErrorCode, as far as a worker tells them.
+/// The values of FastChat's ErrorCode that a worker reports.
 enum class FastchatError {
   kValidationType = 40001,
   kInvalidAuthKey = 40101,
@@ -23,14 +23,15 @@ enum class FastchatError {
   kOutOfMemory = 50002,
 };
 
-/// Precondition: not ok.
+/// Precondition: `status` is not ok.
 FastchatError FastchatErrorOf(const absl::Status& status);
 
-/// {"text", "error_code"}: what FastChat's API server and controller read. The API server hands an
-/// object of a stream that failed on as it is, so "error" stands beside them, in OpenAI's shape.
+/// Returns {"text", "error_code"}, which FastChat's API server and controller read. It also
+/// contains "error" in OpenAI's format, because the API server forwards the object of a failed
+/// stream unchanged.
 std::string FastchatErrorBody(const absl::Status& status);
 
-/// A body of /worker_generate_stream or /worker_generate.
+/// The body of a request to /worker_generate_stream or /worker_generate.
 struct FastchatRequest {
   GenerateRequest generate;
   std::string prompt;
@@ -38,12 +39,12 @@ struct FastchatRequest {
   int64_t stream_interval = 2;  // tokens between two objects of a stream
 };
 
-/// Reads FastChat's fields, with its defaults: temperature 0.7, top_p 1, max_new_tokens 256 (as far
-/// as the context has room), all likeliest tokens, no penalties. Members that are null count as
-/// missing, others that it does not know are ignored, "model" among them. Stop tokens beyond
-/// `vocab_size` are dropped: they come from the template of another tokenizer. The prompt is
-/// unmarked by `frame`; null: it is taken as it is. `seed` is the request's noise; FastChat has no
-/// field for it. InvalidArgument or Unimplemented names the field, its value and its bound.
+/// Reads FastChat's fields, with its defaults: temperature 0.7, top_p 1, max_new_tokens 256 (at
+/// most the room in the context), top_k off, no penalties. Null members count as missing. Unknown
+/// members, "model" among them, are ignored. Stop tokens beyond `vocab_size` are dropped: they come
+/// from the template of another tokenizer. `frame` unmarks the prompt; null: the prompt is used
+/// unchanged. `seed` is the seed of the request, for which FastChat has no field. InvalidArgument
+/// or Unimplemented names the field, its value and its bound.
 absl::StatusOr<FastchatRequest> ParseFastchatRequest(const std::string& body,
                                                      const FastchatFrame* frame, int64_t vocab_size,
                                                      uint64_t seed);

@@ -56,13 +56,13 @@ absl::Status FailureOf(const GenerationEvent& event) {
   return absl::InternalError("the target gave no usable logit");
 }
 
-/// What FastChat sees of an error inside status 200.
+/// Returns FastChat's form of an error, which is sent with status 200.
 std::string Told(const absl::Status& status, RequestRecord& record) {
   record.error_code = CodeOf(status);
   return FastchatErrorBody(status);
 }
 
-/// Counts a request that is no generation yet, here and in `metrics` unless that is null.
+/// Counts a request that is not a generation yet, here and in `metrics` unless that is null.
 class Waiting {
  public:
   Waiting(int64_t& count, Metrics* metrics) : count_(count), metrics_(metrics) { Count(1); }
@@ -88,7 +88,7 @@ FastchatWorker::Options WithDefaults(FastchatWorker::Options options, const Serv
   return options;
 }
 
-/// An object of a stream ends with a zero byte; the empty one says nothing, and is skipped.
+/// Writes an object of a stream, which ends with a zero byte. FastChat skips an empty object.
 asio::awaitable<void> WriteObject(HttpResponse& stream, std::string_view object) {
   std::string bytes(object);
   bytes.push_back('\0');
@@ -208,7 +208,7 @@ asio::awaitable<absl::StatusOr<std::string>> FastchatWorker::Run(const HttpReque
     }
   }
   if (stream != nullptr) {
-    // The API server takes the reason from an object that brings no further text.
+    // The API server reads the finish reason from an object without new text.
     const std::string whole = reply.Json(/*is_last=*/false);
     co_await WriteObject(*stream, whole);
   }
@@ -233,7 +233,7 @@ asio::awaitable<absl::Status> FastchatWorker::Generate(const HttpRequest& http,
   co_return absl::OkStatus();
 }
 
-/// The tokens of the prompt in `body`. On a worker thread.
+/// Returns the number of tokens of the prompt in `body`. Runs on a worker thread.
 absl::StatusOr<int64_t> FastchatWorker::NumTokens(const std::string& body) const {
   SHORTLIST_ASSIGN_OR_RETURN(json object, ParseRequestBody(body));
   JsonFields fields(object);
@@ -256,7 +256,7 @@ asio::awaitable<absl::Status> FastchatWorker::CountToken(const HttpRequest& http
       co_await service_.workers->Run(http.client, std::ssize(http.body), count);
   json reply = {{"count", num_tokens.value_or(0)}, {"error_code", 0}};
   if (!num_tokens.ok()) {
-    // FastChat reads "count" whatever happens.
+    // FastChat always reads "count".
     reply.update(json::parse(Told(num_tokens.status(), response.record())));
   }
   std::string text = Dump(reply);

@@ -20,31 +20,34 @@
 
 namespace shortlist {
 
-/// The routes of a FastChat model worker (lm-sys/FastChat 0.2.36, fastchat/serve): what its
-/// controller and its API server call. Used on the I/O thread.
+/// The routes of a FastChat model worker (lm-sys/FastChat 0.2.36, fastchat/serve), which the
+/// controller and the API server call. Used on the I/O thread.
 ///
-/// A request that reached a generating route is answered with status 200 whatever happens: FastChat
-/// reads errors from "error_code" alone. While one waits, for its turn or for tokens, a stream is
-/// kept alive by empty objects, which FastChat skips.
+/// A request that reached a generating route always gets status 200: FastChat reads errors only
+/// from "error_code". While a request waits for its turn or for tokens, its stream sends empty
+/// objects to stay alive. FastChat skips them.
 class FastchatWorker {
  public:
   struct Options {
     std::vector<std::string> model_names;  // empty: the service's
-    std::optional<FastchatFrame> frame;  // of /worker_get_conv_template, which is NotFound without
-    int64_t limit_worker_concurrency = 0;  // requests that run at a time; 0: as many as the engine
+    // For /worker_get_conv_template, which is NotFound without it.
+    std::optional<FastchatFrame> frame;
+    // Requests running at a time; 0: as many as the engine runs.
+    int64_t limit_worker_concurrency = 0;
     std::chrono::milliseconds keep_alive{15'000};  // FastChat gives up after 100 s of silence
   };
 
-  /// `service` must outlive this, and this the coroutines of the routes.
+  /// `service` must outlive this, and this must outlive the coroutines of the routes.
   FastchatWorker(boost::asio::any_io_executor executor, const Service& service, Options options);
 
-  /// Internal when a route is taken.
+  /// Internal if a route is taken.
   absl::Status AddRoutes(RouteTable& table);
 
-  /// {"model_names", "speed", "queue_length"} as JSON text, for /worker_get_status and the
+  /// Returns {"model_names", "speed", "queue_length"} as JSON text, for /worker_get_status and the
   /// controller.
   std::string StatusJson() const;
-  /// Requests of any dialect that run or wait, FastChat's that wait for their turn among them.
+  /// Number of live requests of any dialect, including FastChat's requests that wait for their
+  /// turn.
   int64_t queue_length() const { return service_.generator->num_live() + num_waiting_; }
 
  private:
@@ -52,8 +55,8 @@ class FastchatWorker {
                                                       HttpResponse& response);
   boost::asio::awaitable<absl::Status> Generate(const HttpRequest& http, HttpResponse& response);
   boost::asio::awaitable<absl::Status> CountToken(const HttpRequest& http, HttpResponse& response);
-  /// Reads the request, waits for its turn and generates; the last object of the stream, as JSON
-  /// text. `stream`: where the others are written to as they come; null: nowhere.
+  /// Reads the request, waits for its turn and generates. Returns the last object of the stream, as
+  /// JSON text. Writes earlier objects to `stream` as they come, unless it is null.
   boost::asio::awaitable<absl::StatusOr<std::string>> Run(const HttpRequest& http,
                                                           RequestRecord& record,
                                                           HttpResponse* stream);
@@ -64,7 +67,7 @@ class FastchatWorker {
   const Service& service_;
   const Options options_;
   ConcurrencyLimit limit_;
-  int64_t num_waiting_ = 0;  // requests that have not begun to generate
+  int64_t num_waiting_ = 0;  // requests that have not started to generate
   std::random_device seeds_;
 };
 

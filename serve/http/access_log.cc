@@ -31,30 +31,30 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxPendingLines = 8192;
-constexpr size_t kMaxLineBytes = PIPE_BUF;  // so that a pipe takes a line whole or not at all
+constexpr size_t kMaxLineBytes = PIPE_BUF;  // so that a pipe takes a line atomically
 constexpr std::chrono::milliseconds kPoll{50};
 constexpr std::chrono::milliseconds kEndPatience{500};
 constexpr std::chrono::milliseconds kEndLimit{2'000};
 
-/// A value that came from a client, fit to stand behind "key=": quoted and escaped where it could
-/// be read as something else.
+/// Formats a value from a client for use after "key=". Quotes and escapes it if it would be
+/// ambiguous.
 std::string Value(const std::string& text) {
   if (text.find_first_of(" \"=\\") == text.npos) return text;
   return absl::StrCat("\"", absl::CEscape(text), "\"");
 }
 
-/// Signals are for other threads, and what a write raises is for nobody.
+/// Blocks all signals: other threads handle them, and writes must not raise any.
 void BlockSignals() {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-/// A file that is closed at the end.
+/// A file that the destructor closes.
 class OwnFile {
  public:
   static absl::StatusOr<std::unique_ptr<OwnFile>> Open(const std::string& path) {
-    // O_NONBLOCK: a named pipe that nobody reads is an error, not a wait.
+    // O_NONBLOCK: opening a named pipe without a reader fails instead of blocking.
     const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0640);
     if (fd >= 0) return std::make_unique<OwnFile>(fd);
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot open the log file ", path));
@@ -71,17 +71,18 @@ class OwnFile {
 
 }  // namespace
 
-/// Where spdlog's thread brings the lines.
+/// Receives the lines from spdlog's thread.
 class AccessLog::Sink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit Sink(int fd) : writer_(std::in_place, fd) {}
   Sink(std::string path, std::unique_ptr<OwnFile> file)
       : path_(std::move(path)), file_(std::move(file)), writer_(std::in_place, file_->fd()) {}
 
-  /// Lines that were dropped before they came here; constant while there are threads.
+  /// `overruns` returns the number of lines dropped before they came here. Constant while threads
+  /// run.
   void set_overruns(std::function<size_t()> overruns) { overruns_ = std::move(overruns); }
   void Reopen() { wants_reopen_ = !path_.empty(); }
-  /// From now on it waits no longer than kEndPatience, for all lines together.
+  /// From now on writes wait at most kEndPatience, for all lines together.
   void BeginEnd() { end_ = (Clock::now() + kEndPatience).time_since_epoch().count(); }
 
  private:
@@ -111,7 +112,7 @@ class AccessLog::Sink final : public spdlog::sinks::base_sink<std::mutex> {
     return WriteLine(spdlog::details::log_msg("serve", spdlog::level::info, text));
   }
 
-  /// False when it was given up.
+  /// Returns false if the line was dropped.
   bool WriteLine(const spdlog::details::log_msg& message) {
     spdlog::memory_buf_t buffer;
     formatter_->format(message, buffer);
@@ -137,7 +138,7 @@ class AccessLog::Sink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   const std::string path_;         // empty: no file of our own
-  std::unique_ptr<OwnFile> file_;  // null: likewise
+  std::unique_ptr<OwnFile> file_;  // null: no file of our own
   std::optional<LogWriter> writer_;
   std::function<size_t()> overruns_;
   size_t num_failed_ = 0, num_told_ = 0;
@@ -170,8 +171,8 @@ absl::StatusOr<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& pa
 
 AccessLog::~AccessLog() {
   sink_->BeginEnd();
-  // A write that the kernel does not come back from, to a hung network file system say, must not
-  // hold up the end: its thread is left behind, with all that it uses.
+  // A write may hang in the kernel, such as to a network file system. It must not delay the end.
+  // The thread is then abandoned together with all that it uses.
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> ended = done->get_future();
   try {
@@ -182,7 +183,7 @@ AccessLog::~AccessLog() {
     }).detach();
     ended.wait_for(kEndLimit);
   } catch (const std::system_error&) {
-    // No thread is to be had, and what it should have ended has ended here.
+    // No thread could be started; the members were destroyed here.
   }
 }
 

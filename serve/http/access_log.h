@@ -10,19 +10,19 @@
 
 namespace shortlist {
 
-/// The server's log: one line for each request and each change of state, a time and key=value
-/// pairs. Never a prompt, an output or a key. Any thread.
+/// The server's log: one line for each request and each change of state, with the time and
+/// key=value pairs. Contains no prompts, outputs or keys. Any thread.
 ///
-/// A thread of its own writes it, so that nobody waits for whoever reads it. While there is no room
-/// for more, up to 8,192 lines wait, then the oldest are dropped; lines that cannot be written at
-/// all (nobody reads any more, the disk is full) are dropped too. How many were is the next thing
-/// that it tells: "event=log_dropped lines=N". A line has at most 4,096 bytes. The destructor waits
-/// half a second for room, and never longer than two seconds.
+/// A thread of its own writes the log, so that a slow reader of the log blocks no other thread. Up
+/// to 8,192 lines wait for room, then the oldest are dropped. Lines that cannot be written at all
+/// (no reader, disk full) are dropped too. The next line written reports their number:
+/// "event=log_dropped lines=N". A line has at most 4,096 bytes. The destructor waits half a second
+/// for room, and at most two seconds.
 class AccessLog {
  public:
-  /// To `fd`, which must outlive this.
+  /// Writes to `fd`, which must outlive this.
   explicit AccessLog(int fd);
-  /// Appends to a file, which is made with mode 0640 where there is none. Errors name the path.
+  /// Appends to a file, and creates it with mode 0640 if it does not exist. Errors name the path.
   static absl::StatusOr<std::unique_ptr<AccessLog>> Open(const std::string& path);
   ~AccessLog();
 
@@ -30,8 +30,8 @@ class AccessLog {
   /// `what` is one word ("ready"), `details` key=value pairs or nothing.
   void Write(std::string_view what, std::string_view details = {});
 
-  /// Of a file: goes on in the one that has its name now, from the next line on. Where that cannot
-  /// be opened it stays in the old one and says so.
+  /// For a log file: from the next line on, writes to the file that has the path then. If that
+  /// cannot be opened, keeps the old file and logs the error.
   void Reopen();
 
  private:

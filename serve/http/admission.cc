@@ -9,8 +9,8 @@ namespace {
 constexpr int64_t kMaxSpare = 16;
 constexpr int64_t kMaxSparePerAddress = 4;
 constexpr int64_t kMaxRefused = HttpAdmission::kMaxBeyond - kMaxSpare;
-constexpr int64_t kFreeBodyBytes = 16 << 10;  // of each connection, whatever others hold
-constexpr int64_t kMaxWrongKeys = 30;         // of an address within a minute
+constexpr int64_t kFreeBodyBytes = 16 << 10;  // of each connection, in addition to the limits
+constexpr int64_t kMaxWrongKeys = 30;         // of one address within a minute
 constexpr size_t kMaxCountedAddresses = 10'000;
 constexpr int64_t kDefaultBodyBytes = int64_t{128} << 20;
 
@@ -69,8 +69,8 @@ bool HttpAdmission::Place::IsFull() const {
          admission_.addresses_[address_].num_served >= admission_.max_connections_per_address_;
 }
 
-/// The one that has been idle longest, if for long enough, or null. One that has just come has a
-/// request on its way.
+/// Returns the connection that has been idle longest, if for long enough, else null. A new
+/// connection has its request on its way.
 HttpAdmission::Place* HttpAdmission::Place::FindIdle(Kind kind,
                                                      const std::string* of_address) const {
   for (Place* const place : admission_.idle_) {
@@ -87,7 +87,7 @@ void HttpAdmission::Place::Count(int64_t change) {
   if (kind_ == Kind::kSpare) admission_.addresses_[address_].num_spare += change;
 }
 
-/// Makes room for another one at once.
+/// Frees the place for another connection at once.
 void HttpAdmission::Place::Leave() {
   SetIdle(false);
   Count(-1);

@@ -13,23 +13,24 @@
 
 namespace shortlist {
 
-/// Shares out connections and memory for bodies among the addresses that clients come from, and
-/// counts wrong keys. Addresses are those of HttpSocket::peer. Used on the I/O thread.
+/// Divides connections and body memory among client addresses, and counts wrong keys. Addresses are
+/// those of HttpSocket::peer. Used on the I/O thread.
 class HttpAdmission {
  public:
-  /// Connections that are open at most beyond max_connections: spare ones, and those being refused.
+  /// Maximum number of open connections beyond max_connections: spare ones and those being refused.
   static constexpr int64_t kMaxBeyond = 80;
 
-  /// What becomes of a connection. kSpare: no place is free, but it may ask whether the server
-  /// lives. kRefused: it is told that it cannot be served; kDropped: there are too many to be told.
+  /// How a connection is treated. kSpare: no place is free, but it may request /health and
+  /// /metrics. kRefused: it gets an error reply. kDropped: too many are being refused; it is closed
+  /// at once.
   enum class Kind { kServed, kSpare, kRefused, kDropped };
 
-  /// One connection's part of it all; given back by its destruction.
+  /// The resources of one connection; the destructor gives them back.
   class Place {
    public:
-    /// Where all places, or those of this address, are taken, the one that has been idle longest,
-    /// and for longer than HttpLimits::yield_after, is closed in favour of this one. `close` closes
-    /// this one. `admission` must outlive this.
+    /// If all places, or those of this address, are taken, closes the connection that has been idle
+    /// longest. That connection must have been idle for longer than HttpLimits::yield_after.
+    /// `close` closes this connection. `admission` must outlive this.
     Place(HttpAdmission& admission, const std::string& address, std::function<void()> close);
     ~Place();
     Place(const Place&) = delete;
@@ -37,16 +38,16 @@ class HttpAdmission {
 
     Kind kind() const { return kind_; }
 
-    /// Idle: has not sent the whole header of a request. No change otherwise.
+    /// Sets whether the connection is idle: it has not sent the complete header of a request.
     void SetIdle(bool is_idle);
-    /// From now on this connection holds `bytes`, of a body or a reply, in place of what it held;
-    /// false, and no change, where all connections or those of this address would hold too many.
-    /// Some KiB always pass.
+    /// Sets the bytes that this connection holds, of a body or a reply, to `bytes`. Returns false
+    /// and changes nothing if all connections, or those of this address, would hold too many. A few
+    /// KiB always succeed.
     bool SetBody(int64_t bytes);
-    /// The same of a reply, whose memory is taken already: false, and no change, only where the
-    /// others alone hold as much as all may.
+    /// Same as SetBody(), but for a reply, whose memory is allocated already. Returns false and
+    /// changes nothing only if the other connections alone reach a limit.
     bool SetReply(int64_t bytes);
-    /// Counts a wrong key; true when this address has sent many within a minute.
+    /// Counts a wrong key. Returns true if this address has sent many within a minute.
     bool NoteWrongKey();
 
    private:
@@ -64,7 +65,7 @@ class HttpAdmission {
     const std::string address_;
     const std::function<void()> close_;
     Kind kind_;
-    bool counts_ = true;  // among those of its kind: not closed for another one
+    bool counts_ = true;  // true: counted among its kind, not yet closed in favor of another
     bool is_idle_ = false;
     std::list<Place*>::iterator idle_;
     std::chrono::steady_clock::time_point idle_since_;
@@ -88,9 +89,9 @@ class HttpAdmission {
   std::array<int64_t, 4> num_by_kind_{};
   int64_t body_bytes_ = 0;
   std::unordered_map<std::string, Address> addresses_;
-  std::list<Place*> idle_;  // the one that has been longest comes first
+  std::list<Place*> idle_;  // longest idle first
   Clock::time_point minute_{};
-  std::unordered_map<std::string, int64_t> wrong_keys_;  // in this minute
+  std::unordered_map<std::string, int64_t> wrong_keys_;  // per address, in this minute
 };
 
 }  // namespace shortlist

@@ -150,7 +150,7 @@ absl::Status ContextLengthExceeded(int64_t context_len, std::string_view prompt_
   const int64_t at_least = prompt_tokens.value_or(context_len + 1) + max_new_tokens;
   const std::string prompt = prompt_tokens.has_value() ? absl::StrCat(*prompt_tokens)
                                                        : absl::StrCat("more than ", context_len);
-  // langchain looks for the code in the text of the error.
+  // langchain searches the error text for the code.
   const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
       "This model's maximum context length is ", context_len, " tokens. However, you requested ",
       prompt_tokens.has_value() ? "" : "at least ", at_least, " tokens (", prompt, " in the ",

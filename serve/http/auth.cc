@@ -22,7 +22,7 @@ bool IsVisible(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-/// In a time that depends on `given` alone. Precondition: neither is empty.
+/// Takes a time that depends on `given` alone. Precondition: neither is empty.
 bool SameKey(std::string_view key, std::string_view given) {
   size_t difference = key.size() ^ given.size();
   for (size_t i = 0; i < given.size(); ++i) {
@@ -31,14 +31,14 @@ bool SameKey(std::string_view key, std::string_view given) {
   return difference == 0;
 }
 
-/// Spaces and tabs off both ends.
+/// Removes spaces, tabs and carriage returns at both ends.
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// What the value of an Authorization header brings; nullopt: another scheme.
+/// Returns the token in the value of an Authorization header; nullopt: another scheme.
 std::optional<std::string_view> BearerToken(std::string_view value) {
   constexpr std::string_view kBearer = "bearer ";
   if (!absl::StartsWithIgnoreCase(absl::string_view(value.data(), value.size()),
@@ -48,7 +48,8 @@ std::optional<std::string_view> BearerToken(std::string_view value) {
   return Trimmed(value.substr(kBearer.size()));
 }
 
-/// The key that the request brings; empty: none. InvalidArgument: it brings two.
+/// Returns the key of the request; empty: none. InvalidArgument for two different keys or two
+/// headers of one name.
 absl::StatusOr<std::string_view> GivenKey(const HttpRequest& request) {
   std::string_view given;
   bool has_authorization = false, has_api_key = false;
@@ -150,7 +151,7 @@ absl::Status Authorizer::Add(const std::string& key, std::string name, bool is_a
   return absl::OkStatus();
 }
 
-/// Looks at all of them, whichever it is.
+/// Compares with all keys, so that the time does not depend on which one matches.
 const Authorizer::Entry* Authorizer::Find(std::string_view given) const {
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {

@@ -11,41 +11,43 @@
 
 namespace shortlist {
 
-/// One API key as an operator gives it.
+/// One API key as an operator configures it.
 struct NamedKey {
-  std::string name;  // in Client::name, in place of "key N"; empty: none
+  std::string name;  // Client::name in place of "key N"; empty: none
   std::string key;
 };
 
-/// InvalidArgument unless `key` is 1 to 512 visible ASCII characters. The message does not hold it.
+/// InvalidArgument unless `key` is 1 to 512 visible ASCII characters. The message does not contain
+/// it.
 absl::Status CheckKey(std::string_view key);
 
-/// The keys of a file: one a line, or a name, white space and the key. Blank lines and lines that
-/// begin with # are skipped, and so is white space at both ends of a line. At most 1,000 keys; a
-/// name is 1 to 64 visible ASCII characters. InvalidArgument names file and line, never a key; it
-/// is also the answer to a file without any.
+/// Reads a key file: on each line a key, or a name, white space and a key. Skips blank lines, lines
+/// that begin with #, and white space at both ends of a line. At most 1,000 keys; a name is 1 to 64
+/// visible ASCII characters. InvalidArgument names file and line, never a key; also returned for a
+/// file without keys.
 absl::StatusOr<std::vector<NamedKey>> ReadKeyFile(const std::string& path);
 
-/// The keys of a server, as an operator gives them.
+/// The keys of a server, as an operator configures them.
 struct Keys {
-  std::vector<NamedKey> api;  // open routes of Access::kKey; none: these are open
-  std::string admin;          // opens all; empty: routes of Access::kAdmin are off
+  std::vector<NamedKey> api;  // open routes of Access::kKey; empty: these need no key
+  std::string admin;          // opens all routes; empty: routes of Access::kAdmin are off
 };
 
-/// Tells by the keys who may do what. Constant; any thread.
+/// Decides by key which routes a request may use. Constant; any thread.
 class Authorizer {
  public:
-  /// InvalidArgument where two keys or two names are the same, or CheckKey fails. Keys are told by
-  /// name or number.
+  /// InvalidArgument if two keys or two names are equal, or CheckKey fails. Messages name a key by
+  /// its name or number.
   static absl::StatusOr<Authorizer> Create(const Keys& keys);
 
-  /// Whether the request's "Authorization: Bearer" (or X-Api-Key) opens the route: Unauthenticated,
-  /// or PermissionDenied where no key could. Sets the request's client: the name of its key and a
-  /// salt that is random, so that it tells nothing of the key; "addr PEER" and no salt for a
-  /// request without one of our keys.
+  /// Checks whether the request's "Authorization: Bearer" (or X-Api-Key) opens the route. Returns
+  /// Unauthenticated, or PermissionDenied if no key could open it. Sets the request's client: the
+  /// name of its key, and a random salt that reveals nothing of the key. A request without a known
+  /// key gets "addr PEER" and no salt.
   ///
-  /// Two such headers are refused unless they agree: a proxy may have looked at the other one. The
-  /// time it takes tells how many keys there are, not what is in them.
+  /// On a server with keys, two headers of one name, or two different keys, are Unauthenticated
+  /// except on public routes: a proxy may have checked the other one. The time taken depends on the
+  /// number of keys, not on their contents.
   absl::Status Authorize(const Route& route, HttpRequest& request) const;
 
  private:

@@ -13,12 +13,12 @@
 
 namespace shortlist {
 
-/// Lets at most `limit` requests run at a time; the others wait: first those of clients with fewest
-/// that run, of equals first come, first served. A semaphore whose permits cannot be lost. Used on
-/// the I/O thread alone.
+/// Runs at most `limit` requests at a time. Of the waiting ones, those of clients with the fewest
+/// running requests go first; among equals, first come, first served. A semaphore whose permits
+/// cannot be lost. Used on the I/O thread only.
 class ConcurrencyLimit {
  public:
-  /// A place: first in the queue, then among those that run. Given back by its destruction.
+  /// A place: first in the queue, then among the running requests. The destructor gives it back.
   class Ticket {
    public:
     /// `limit` must outlive this.
@@ -27,7 +27,8 @@ class ConcurrencyLimit {
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
 
-    /// True as soon as it may run, false when it may not after `wait`. The place is kept.
+    /// Returns true as soon as the request may run, false if it may not after `wait`; it then keeps
+    /// its place in the queue.
     boost::asio::awaitable<bool> WaitWithin(std::chrono::milliseconds wait);
 
    private:
@@ -50,7 +51,7 @@ class ConcurrencyLimit {
   const boost::asio::any_io_executor executor_;
   const int64_t limit_;
   int64_t available_;
-  std::list<Ticket*> waiters_;                            // in the order in which they came
+  std::list<Ticket*> waiters_;                            // in order of arrival
   std::unordered_map<std::string, int64_t> num_running_;  // by client
 };
 

@@ -26,15 +26,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMaxPipelinedBytes = 64 << 10;        // kept while a handler runs
-constexpr size_t kMaxDroppedBytes = size_t{64} << 20;  // beyond, while it runs
+constexpr size_t kMaxPipelinedBytes = 64 << 10;        // buffered while a handler runs
+constexpr size_t kMaxDroppedBytes = size_t{64} << 20;  // dropped beyond that, while it runs
 
-/// What tells whether the server lives.
+/// True for the routes that show whether the server is alive.
 bool IsVital(std::string_view path) { return path == "/health" || path == "/metrics"; }
 
 }  // namespace
 
-/// One connection, kept alive by its own coroutine.
+/// One connection, owned by its own coroutine.
 class HttpConnection {
  public:
   HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<HttpConnections> connections)
@@ -51,24 +51,24 @@ class HttpConnection {
   HttpConnection& operator=(const HttpConnection&) = delete;
 
   asio::awaitable<void> Run();
-  /// Instead of Run, when there are too many of them.
+  /// Runs in place of Run() if there are too many connections.
   asio::awaitable<void> Refuse();
   HttpAdmission::Kind kind() const { return place_.kind(); }
 
-  /// Ends now if nothing is being answered.
+  /// Ends now if no request is being answered.
   void Drain() {
     if (waiting_) socket_->Close();
   }
-  /// As HttpServer::Close.
+  /// Ends the connection as described at HttpServer::Close.
   void Close();
 
  private:
-  /// What the connection does, as far as Close goes by it.
+  /// State of the connection, as far as Close() distinguishes it.
   enum class Phase {
     kOther,
-    kUnanswered,  // a request is read or handled, and its reply has not started
+    kUnanswered,  // a request is being read or handled; its reply has not started
     kAnswering,   // its reply has started
-    kSwallowing,  // its reply is with the kernel, and the rest of the request is dropped
+    kSwallowing,  // the kernel has the reply; the rest of the request is being dropped
   };
   Phase phase() const;
   asio::awaitable<bool> WaitForRequest();
@@ -92,14 +92,14 @@ class HttpConnection {
   HttpRequestReader reader_;
   bool waiting_ = false;  // for the first byte of a request
 
-  // Of the request being served.
+  // State of the request being served.
   HttpRequest request_;
   RouteTable::Match match_;
-  bool is_last_ = false;  // of this connection, whatever the client says: it may be sending on
+  bool is_last_ = false;  // end the connection after this request: the client may be sending more
   bool is_reading_ = false;
-  HttpResponseWriter* reply_ = nullptr;  // null: none is due
+  HttpResponseWriter* reply_ = nullptr;  // null: no reply is due
   bool is_swallowing_ = false;
-  bool is_cut_ = false;  // by Close, not by the client
+  bool is_cut_ = false;  // Close() ended the request, not the client
 };
 
 HttpConnection::Phase HttpConnection::phase() const {
@@ -112,13 +112,13 @@ HttpConnection::Phase HttpConnection::phase() const {
 void HttpConnection::Close() {
   switch (phase()) {
     case Phase::kUnanswered:
-      // What reads, or watches the client, ends; then the reply is sent.
+      // Ends the coroutine that reads or watches the client; then the reply is sent.
       is_cut_ = true;
       return socket_->CancelReads();
     case Phase::kAnswering:
       is_cut_ = is_cut_ || !reply_->record().client_gone;
       return socket_->Close();
-    case Phase::kSwallowing:  // bounded, and a reset could destroy the reply
+    case Phase::kSwallowing:  // takes limited time, and a reset could destroy the reply
       return;
     case Phase::kOther:
       return socket_->Close();
@@ -140,7 +140,7 @@ asio::awaitable<void> HttpConnection::Run() {
     --connections_.num_requests;
     ReleaseBody();
     request_ = {};
-    // Requests that are there already are never waited for.
+    // Requests that are buffered already are read without waiting, so yield here.
     co_await socket_->Yield();
   }
   socket_->Close();
@@ -160,7 +160,7 @@ absl::Status HttpConnection::TooMany() const {
   return HttpError(503, "all connections, or all of your address, are taken");
 }
 
-/// False when there will be none.
+/// Returns false if no request will come.
 asio::awaitable<bool> HttpConnection::WaitForRequest() {
   place_.SetIdle(true);
   if (!socket_->unread().empty()) co_return true;
@@ -174,8 +174,8 @@ asio::awaitable<bool> HttpConnection::WaitForRequest() {
   co_return !error;
 }
 
-/// Sets request_ and match_. Not ok: what the request is refused with; Cancelled: the client has
-/// gone.
+/// Sets request_ and match_. An error is the reason to reject the request; Cancelled: the client
+/// has disconnected.
 asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   request_ = {};
   request_.arrival = Clock::now();
@@ -185,7 +185,7 @@ asio::awaitable<absl::Status> HttpConnection::ReadRequest() {
   is_last_ = kind() != HttpAdmission::Kind::kServed;
   absl::Status status = co_await reader_.ReadHeader(request_);
   place_.SetIdle(false);
-  // A request that is refused already gets its error in the dialect of its route.
+  // Find the route even of a rejected request, whose error is written in the route's dialect.
   absl::Status found = FindRoute();
   if (status.ok()) status = std::move(found);
   if (status.ok()) status = Accept();
@@ -211,10 +211,10 @@ absl::Status HttpConnection::FindRoute() {
   return HttpError(405, absl::StrCat(path, " takes ", match_.allow));
 }
 
-/// Whether the request may have its body read.
+/// Checks whether the body of the request may be read.
 absl::Status HttpConnection::Accept() {
   const bool is_spare = kind() != HttpAdmission::Kind::kServed;
-  // A body would let it stay.
+  // A body would keep the connection occupied.
   if (is_spare && (!IsVital(request_.path) || !reader_.complete())) return TooMany();
   SHORTLIST_RETURN_IF_ERROR(connections_.host_policy.Check(*match_.route, request_));
   SHORTLIST_RETURN_IF_ERROR(Authorize());
@@ -243,12 +243,12 @@ absl::Status HttpConnection::Authorize() {
   return HttpError(429, "too many wrong keys from your address");
 }
 
-/// Sends the one reply to the request; `refusal` is ReadRequest's. Returns whether another request
-/// may follow.
+/// Sends the reply to the request; `refusal` is the result of ReadRequest. Returns true if another
+/// request may follow.
 asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
   using asio::experimental::awaitable_operators::operator||;
   const ErrorBody error_body = match_.route == nullptr ? OpenAiErrorBody : match_.route->error_body;
-  // What is left of a body stands between it and the next request.
+  // The rest of an incomplete body would precede the next request.
   HttpResponseWriter reply(*socket_, connections_.draining,
                            {.has_body = request_.method != "HEAD",
                             .chunks = reader_.is_http11(),
@@ -266,7 +266,7 @@ asio::awaitable<bool> HttpConnection::Answer(absl::Status refusal) {
     reply.SetHeader(name, std::move(value));
   }
 
-  bool failed = false;  // inside a stream, whose end is not told then
+  bool failed = false;  // inside a stream, which then gets no final chunk
   if (absl::IsCancelled(refusal)) {
     record.client_gone = true;
   } else if (refusal.ok()) {
@@ -311,8 +311,8 @@ void HttpConnection::Done(RequestRecord& record) const {
   if (connections_.options.on_done) connections_.options.on_done(record);
 }
 
-/// Sets `failure` to what went wrong, if something did. Never throws. Where it was cancelled, what
-/// it left undone stays undone.
+/// Sets `failure` to the error, if there is one. Never throws. If it is cancelled, the rest of the
+/// handler does not run.
 asio::awaitable<void> HttpConnection::RunHandler(HttpResponseWriter& reply, absl::Status& failure) {
   absl::Status status;
   try {
@@ -329,8 +329,8 @@ asio::awaitable<void> HttpConnection::RunHandler(HttpResponseWriter& reply, absl
   failure = std::move(status);
 }
 
-/// Ends when the client has gone. What it sends meanwhile is the beginning of its next request, as
-/// long as that is not too much.
+/// Ends when the client disconnects. What the client sends meanwhile is the beginning of its next
+/// request, up to a limit.
 asio::awaitable<void> HttpConnection::Watch(HttpResponseWriter& reply) {
   co_await asio::this_coro::throw_if_cancelled(false);
   HttpSocket::error_code error;

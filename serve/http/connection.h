@@ -17,7 +17,7 @@ namespace shortlist {
 
 class HttpConnection;
 
-/// What the connections of one server share; they own it. Used on the I/O thread.
+/// State that the connections of one server share and own. Used on the I/O thread.
 struct HttpConnections {
   HttpConnections(const boost::asio::any_io_executor& executor, const RouteTable& routes,
                   HttpServer::Options options)
@@ -32,19 +32,19 @@ struct HttpConnections {
   HostPolicy host_policy;  // set before the first connection
   HttpAdmission admission;
   std::unordered_set<HttpConnection*> open;
-  int64_t num_requests = 0;  // read, not answered completely
+  int64_t num_requests = 0;  // requests read and not answered completely
   bool draining = false;
 };
 
-/// Serves requests from `socket` until it ends, as far as HttpAdmission has a place for it: starts
-/// a coroutine and returns.
+/// Starts a coroutine that serves requests from `socket` until it ends, if HttpAdmission has a
+/// place for it.
 void ServeConnection(boost::asio::ip::tcp::socket socket,
                      std::shared_ptr<HttpConnections> connections);
 
-/// Closes connections that wait for a request, and lets the others end with their reply.
+/// Closes connections that wait for a request, and lets others end after their reply.
 void DrainConnections(HttpConnections& connections);
 
-/// Ends all, as HttpServer::Close says.
+/// Ends all connections, as described at HttpServer::Close.
 void CloseConnections(HttpConnections& connections);
 
 }  // namespace shortlist

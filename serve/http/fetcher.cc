@@ -36,7 +36,7 @@ absl::Status Failed(const boost::system::error_code& error) {
   return absl::UnavailableError(error.message());
 }
 
-/// The address that a host is, if it is one.
+/// Returns the address if `host` is a literal one.
 std::optional<asio::ip::address> Literal(const std::string& host) {
   boost::system::error_code error;
   const asio::ip::address address = asio::ip::make_address(host, error);
@@ -168,7 +168,7 @@ awaitable<absl::StatusOr<std::string>> Fetcher::Turn::GetFrom(const WebUrl& url)
   TlsStream tls(std::move(stream), fetcher_.tls_->context);
   const std::string& host = url.authority.host;
   tls.set_verify_callback(asio::ssl::host_name_verification(host));
-  // An address is no name to ask for (RFC 6066).
+  // A literal address is not a valid server name (RFC 6066).
   if (!Literal(host)) SSL_set_tlsext_host_name(tls.native_handle(), host.c_str());
   const auto [tls_error] = co_await tls.async_handshake(asio::ssl::stream_base::client, kTuple);
   if (tls_error) co_return Failed(tls_error);

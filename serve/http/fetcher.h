@@ -20,27 +20,28 @@
 
 namespace shortlist {
 
-/// Reads what addresses of the web hold, for clients that are not to reach by it what they cannot
-/// reach themselves. Only listed hosts are asked, under the ports that are listed; no redirect is
-/// followed. A name is looked up once for each request, and only those of its addresses that are
-/// public (IsPublicAddress) are connected to, so that it does not matter what else it resolves to,
-/// or will the next time; an address that is itself listed may be any. Certificates are those that
-/// the system trusts. Used on the I/O thread, which it never holds up; must outlive its Turns.
+/// Fetches web addresses for clients, without giving them access to hosts that they cannot reach
+/// themselves. Connects only to listed hosts and their listed ports, and follows no redirects.
+/// Looks a name up once per fetch and connects only to those of its addresses that are public
+/// (IsPublicAddress). So a name that resolves differently elsewhere or later does no harm. An
+/// address that is itself listed need not be public. Trusts the certificates that the system
+/// trusts. Used on the I/O thread, which it never blocks; must outlive its Turns.
 class Fetcher {
  public:
   struct Options {
-    /// "host" for ports 80 of http and 443 of https, or "host:port"; an address of IPv6 in
-    /// brackets. Without one nothing is fetched.
+    /// "host" for port 80 of http and 443 of https, or "host:port"; IPv6 addresses in brackets.
+    /// Empty: nothing is fetched.
     std::vector<std::string> hosts;
-    int64_t max_bytes = int64_t{8} << 20;        // of one body
-    int64_t max_total = int64_t{64} << 20;       // of those of one Turn
-    std::chrono::milliseconds timeout{10'000};   // of one, from the look-up to the last byte
-    std::chrono::milliseconds max_turn{30'000};  // of a Turn, from its beginning to its last byte
-    int64_t num_turns = 8;                       // at a time; who has half of them begins no other
+    int64_t max_bytes = int64_t{8} << 20;       // of one body
+    int64_t max_total = int64_t{64} << 20;      // of all bodies of one Turn
+    std::chrono::milliseconds timeout{10'000};  // of one fetch, from the look-up to the last byte
+    // Of one Turn, from its beginning to its last byte.
+    std::chrono::milliseconds max_turn{30'000};
+    int64_t num_turns = 8;  // at a time; a client with half of them starts no other
     HostLookup::Resolve resolve = ResolveHost;
   };
 
-  /// What one request of a client fetches, one after the other.
+  /// The fetches of one client request, in sequence.
   class Turn {
    public:
     Turn(Fetcher& fetcher, std::string client)
@@ -53,13 +54,13 @@ class Fetcher {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
-    /// Once, before the first Get: waits for a place. ResourceExhausted where there is none, or the
-    /// client has its share of them or waits for it.
+    /// Waits for a place. Call once, before the first Get(). ResourceExhausted if none becomes free
+    /// within max_turn, or the client already has or waits for its share of places.
     boost::asio::awaitable<absl::Status> Wait();
 
-    /// The body of the reply to a GET. InvalidArgument names the host and what went wrong: one that
-    /// is not listed, has no public address, does not answer in time, or with another status than
-    /// 200, or too much.
+    /// Returns the body of the reply to a GET. InvalidArgument names the host and the error: it is
+    /// not listed, has no public address, does not answer in time, or returns a status other than
+    /// 200 or too many bytes.
     boost::asio::awaitable<absl::StatusOr<std::string>> Get(std::string url);
 
    private:
@@ -68,18 +69,17 @@ class Fetcher {
 
     Fetcher& fetcher_;
     const std::string client_;
-    std::optional<ConcurrencyLimit::Ticket> ticket_;  // once Wait has found that it may wait
+    std::optional<ConcurrencyLimit::Ticket> ticket_;  // set by Wait() if the client may wait
     const Deadline end_;
-    int64_t num_left_;  // bytes
+    int64_t num_left_;  // bytes left of max_total
   };
 
-  /// InvalidArgument names a host that is none.
+  /// InvalidArgument names an entry of `hosts` that is not a host.
   static absl::StatusOr<std::unique_ptr<Fetcher>> Create(boost::asio::any_io_executor executor,
                                                          Options options);
   ~Fetcher();
 
-  /// InvalidArgument for what is no URL, and for one whose host is not listed: nothing of it is
-  /// fetched.
+  /// InvalidArgument if `url` is not a URL, or its host is not listed. Fetches nothing.
   absl::Status Check(const std::string& url) const;
 
  private:
@@ -93,8 +93,8 @@ class Fetcher {
   const Options options_;
   std::vector<UrlAuthority> hosts_;
   ConcurrencyLimit limit_;
-  std::map<std::string, int64_t> num_turns_of_;  // clients: those that wait, too; above 0
-  std::map<std::string, HostLookup> lookups_;    // by authority; of those that are listed alone
+  std::map<std::string, int64_t> num_turns_of_;  // per client, waiting ones included; above 0
+  std::map<std::string, HostLookup> lookups_;    // by authority; only of listed hosts
   const std::unique_ptr<Tls> tls_;
 };
 

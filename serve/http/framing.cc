@@ -46,7 +46,7 @@ bool IsToken(std::string_view text) {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t'; }
 
-/// What a line may consist of: no control characters but tabs.
+/// True for characters allowed in a line: no control characters except tab.
 bool IsText(char c) { return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != '\x7f'); }
 
 std::string_view Trim(std::string_view text) {
@@ -61,7 +61,7 @@ int HexDigit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/// The only field of this name; nullopt: there is none. More than one are an error.
+/// Returns the only field with this name; nullopt: none. More than one is an error.
 absl::StatusOr<std::optional<std::string_view>> OnlyField(const HttpFields& fields,
                                                           std::string_view name) {
   std::optional<std::string_view> found;
@@ -86,7 +86,7 @@ absl::StatusOr<int64_t> ParseLength(std::string_view text, int64_t max_body_byte
   return length;
 }
 
-/// nullopt: neither chunks nor a length.
+/// Returns nullopt if there is neither chunked encoding nor a length.
 absl::StatusOr<std::optional<HttpBodyDecoder>> Frame(const HttpFields& fields,
                                                      int64_t max_body_bytes) {
   SHORTLIST_ASSIGN_OR_RETURN(const auto encoding, OnlyField(fields, "Transfer-Encoding"));
@@ -108,7 +108,7 @@ bool HasField(const HttpFields& fields, std::string_view name) {
                      [&](const auto& field) { return SameName(field.first, name); });
 }
 
-/// A host with or without a port, or nothing.
+/// True for a host with or without a port, and for an empty text.
 bool IsHost(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return IsTokenCharacter(c) || (std::string_view("[]:();=").find(c) != std::string_view::npos);
@@ -233,7 +233,7 @@ absl::StatusOr<size_t> HttpBodyDecoder::Feed(std::string_view bytes, std::string
       used += count;
       if (trailer_.done()) state_ = State::kDone;
     } else if (state_ == State::kData) {
-      if (num_left_ == 0) return TooLong();  // of kUntilEnd
+      if (num_left_ == 0) return TooLong();  // kUntilEnd
       const size_t count = std::min(rest.size(), static_cast<size_t>(num_left_));
       body.append(rest.substr(0, count));
       used += count;
@@ -254,7 +254,7 @@ absl::Status HttpBodyDecoder::TooLong() const {
   return HttpError(413, absl::StrCat("the body is longer than ", limit_, " bytes"));
 }
 
-/// One character of what stands round the data of chunks.
+/// Parses one character of the framing of chunks.
 absl::Status HttpBodyDecoder::TakeFraming(char c) {
   if (state_ == State::kDataEnd || state_ == State::kDataLineEnd) {
     const bool is_return = state_ == State::kDataEnd;
@@ -280,7 +280,7 @@ absl::Status HttpBodyDecoder::TakeFraming(char c) {
   if (c == '\r' && state_ != State::kSpace) {
     state_ = State::kSizeEnd;
   } else if (state_ == State::kExtension && IsText(c)) {
-    // dropped
+    // Dropped.
   } else if (c == ';') {
     state_ = State::kExtension;
   } else if (IsSpace(c)) {
@@ -293,7 +293,7 @@ absl::Status HttpBodyDecoder::TakeFraming(char c) {
 
 absl::Status HttpBodyDecoder::EndSizeLine() {
   if (num_left_ > max_bytes_) return TooLong();
-  // As Go's net/http has it: 16 bytes for each chunk and two for each of its bytes are free.
+  // As in Go's net/http: 16 bytes per chunk, and two per byte of content, do not count.
   excess_bytes_ = std::max<int64_t>(0, excess_bytes_ + line_bytes_ + 2 - 16 - 2 * num_left_);
   if (excess_bytes_ > kMaxExcessBytes) return Malformed("chunks of little but extensions");
   line_bytes_ = num_digits_ = 0;

@@ -14,32 +14,32 @@
 
 namespace shortlist {
 
-/// Where an HTTP/1.x message ends and the next one begins (RFC 9112), for requests and replies. Who
-/// reads leniently here can be made to see two messages where another sees one, so whatever the RFC
-/// forbids, or leaves to the reader, is refused.
+/// Finds where an HTTP/1.x message ends and the next one begins (RFC 9112), for requests and
+/// replies. A lenient reader can be made to see two messages where another program sees one. So
+/// everything that the RFC forbids, or leaves to the reader, is rejected.
 ///
-/// Nothing here does I/O. Time is linear in the bytes, whatever pieces they come in; memory is
-/// bounded by the limits. Errors have an HTTP status: 400, 413 for a body and 431 for a head that
-/// is too long. After an error, neither object may be fed again.
+/// This code does no I/O. Time is linear in the number of bytes, for pieces of any size; the limits
+/// bound memory. Errors have an HTTP status: 400, 413 for a body that is too long, and 431 for a
+/// head that is too long. Do not feed an object again after an error.
 
-/// Names compare without case. In the order they came.
+/// Headers in order of arrival. Names are case-insensitive.
 using HttpFields = std::vector<std::pair<std::string, std::string>>;
 
-/// Takes the lines up to the first empty one: start line and fields, or the fields of a trailer.
+/// Parses lines up to the first empty one: start line and fields, or the fields of a trailer.
 class HttpHeadParser {
  public:
   struct Limits {
-    int64_t max_bytes;  // of all lines with their ends
+    int64_t max_bytes;  // of all lines including their ends
     int64_t max_fields;
   };
   enum class Kind { kMessage, kTrailer };  // a trailer has no start line
 
   HttpHeadParser(Kind kind, Limits limits) : kind_(kind), limits_(limits) {}
 
-  /// How many of `bytes` it took: all, unless it is done.
+  /// Returns the number of bytes consumed: all of `bytes`, unless done().
   absl::StatusOr<size_t> Feed(std::string_view bytes);
   bool done() const { return done_; }
-  /// Something but an empty line has come.
+  /// True if anything but an empty line has come.
   bool begun() const { return !start_line_.empty() || !line_.empty(); }
 
   const std::string& start_line() const { return start_line_; }
@@ -55,50 +55,51 @@ class HttpHeadParser {
   int64_t num_bytes_ = 0;
   int64_t num_empty_ = 0;  // lines before the start line
   bool done_ = false;
-  std::string line_;  // not complete yet
+  std::string line_;  // the line that is not complete yet
   std::string start_line_;
   HttpFields fields_;
 };
 
-/// "POST /generate HTTP/1.1", taken apart; the target is not empty and has no white space.
+/// The parts of "POST /generate HTTP/1.1". The target is not empty and has no white space.
 struct HttpRequestLine {
   std::string method;
   std::string target;
-  bool is_http11 = true;  // else HTTP/1.0; other versions are refused
+  bool is_http11 = true;  // false: HTTP/1.0; other versions are rejected
 
   static absl::StatusOr<HttpRequestLine> Parse(std::string_view line);
 };
 
-/// The status of "HTTP/1.1 200 OK".
+/// Returns the status of "HTTP/1.1 200 OK".
 absl::StatusOr<int> ParseStatusLine(std::string_view line);
 
-/// Takes a body. One of a length that is over its limit is refused before its first byte.
+/// Decodes a body. A body whose declared length exceeds the limit is rejected before its first
+/// byte.
 class HttpBodyDecoder {
  public:
   static HttpBodyDecoder OfLength(int64_t length);
   static HttpBodyDecoder Chunked(int64_t max_bytes);
-  /// Up to the end of the connection; never done.
+  /// For a body that ends with the connection; done() is never true.
   static HttpBodyDecoder UntilEnd(int64_t max_bytes);
 
-  /// Appends what it finds in `bytes` to `body`; how many of `bytes` it took: all, unless it is
-  /// done. Chunk extensions and trailers are dropped; they may be as long as some KiB, and a little
-  /// longer than the content.
+  /// Appends the content in `bytes` to `body`. Returns the number of bytes consumed: all of
+  /// `bytes`, unless done(). Drops chunk extensions and trailers. Their length is limited to some
+  /// KiB beyond a small multiple of the content.
   absl::StatusOr<size_t> Feed(std::string_view bytes, std::string& body);
   bool done() const { return state_ == State::kDone; }
-  /// Made by UntilEnd.
+  /// True if made by UntilEnd().
   bool ends_with_connection() const { return kind_ == Kind::kUntilEnd; }
-  /// Bytes that are still to come, or nullopt where that is not known.
+  /// Returns the number of bytes still to come, or nullopt if it is not known.
   std::optional<int64_t> num_missing() const;
 
  private:
   enum class Kind { kLength, kChunked, kUntilEnd };
   enum class State {
     kSize,       // hexadecimal digits
-    kSpace,      // behind them, before an extension
+    kSpace,      // after the digits, before an extension
     kExtension,  // up to the end of the line
-    kSizeEnd,    // its line feed
+    kSizeEnd,    // the line feed of the size line
     kData,
-    kDataEnd,      // "\r" behind the data of a chunk
+    kDataEnd,      // "\r" after the data of a chunk
     kDataLineEnd,  // "\n"
     kTrailer,
     kDone
@@ -113,23 +114,23 @@ class HttpBodyDecoder {
   State state_;
   int64_t num_left_;   // of the chunk, or of the body
   int64_t limit_;      // of the whole body
-  int64_t max_bytes_;  // that may still come
+  int64_t max_bytes_;  // bytes that may still come
   int64_t num_digits_ = 0;
   int64_t line_bytes_ = 0;    // of the chunk's size line
-  int64_t excess_bytes_ = 0;  // of framing over what content of this length needs
+  int64_t excess_bytes_ = 0;  // framing beyond what content of this length needs
   HttpHeadParser trailer_;
 };
 
-/// How the body of a request is framed. Refuses every doubt: a Transfer-Encoding that is not
-/// "chunked" alone, one in HTTP/1.0 or beside a Content-Length, more than one Content-Length, more
-/// than one Host, and none in HTTP/1.1.
+/// Returns the framing of a request's body. Rejects ambiguous requests: a Transfer-Encoding other
+/// than "chunked" alone, in HTTP/1.0, or next to a Content-Length; more than one Content-Length or
+/// Host; and a missing Host in HTTP/1.1.
 absl::StatusOr<HttpBodyDecoder> FrameRequest(bool is_http11, const HttpFields& fields,
                                              int64_t max_body_bytes);
-/// Likewise of the reply to a POST.
+/// Returns the framing of a reply's body. Precondition: the request was a GET or POST.
 absl::StatusOr<HttpBodyDecoder> FrameReply(int status, const HttpFields& fields,
                                            int64_t max_body_bytes);
 
-/// Whether the connection goes on behind this message.
+/// True if the connection stays open after this message.
 bool KeepsAlive(bool is_http11, const HttpFields& fields);
 
 }  // namespace shortlist

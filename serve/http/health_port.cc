@@ -48,7 +48,7 @@ class HealthPortImpl final : public HealthPort {
     http.port = options_.port;
     http.limits.max_connections = kMaxConnections;
     http.limits.max_body_bytes = 1024;
-    http.takes_any_host = true;  // probes come under any
+    http.takes_any_host = true;  // probes use any host name
     http.limits.idle_timeout = std::chrono::seconds(30);
     SHORTLIST_ASSIGN_OR_RETURN(http_,
                                HttpServer::Start(io_.get_executor(), routes_, std::move(http)));
@@ -68,7 +68,7 @@ class HealthPortImpl final : public HealthPort {
     }
     timer_.expires_after(options_.interval);
     timer_.async_wait([this](const boost::system::error_code& error) {
-      if (error == asio::error::operation_aborted) return;  // the port has gone
+      if (error == asio::error::operation_aborted) return;  // the port was destroyed
       if (error) OnTickFailure(error.message());
       Tick();
     });

@@ -12,30 +12,30 @@
 
 namespace shortlist {
 
-/// A port of its own for probes: GET /health and GET /metrics, without keys, on a thread of its
-/// own. It takes 32 connections, which nobody but probes should reach.
+/// A port for probes: GET /health and GET /metrics, without keys, served by a thread of its own. It
+/// serves at most 32 connections. Only probes should be able to reach it.
 class HealthPort {
  public:
   static constexpr int64_t kMaxConnections = 32;
 
   struct Options {
     std::string host;
-    uint16_t port = 0;  // 0: any free one
-    // Called on the thread of this port.
-    std::function<absl::Status()> health;  // not ok becomes the reply
+    uint16_t port = 0;  // 0: any free port
+    // Called on this port's thread.
+    std::function<absl::Status()> health;  // an error becomes the reply
     std::function<std::string()> metrics;
-    // Likewise, every `interval`. After a pause of the process it is called once. It is called
-    // again after it has thrown.
+    // Called on this port's thread, every `interval`; once after a pause of the process. Calls
+    // continue after it throws.
     std::function<void()> tick;
-    // Likewise, with the first error of `tick`, or of the timer that calls it, and with no further
-    // one; may be null. Without ticks /health may be out of date.
+    // Called on this port's thread with the first error of `tick`, or of its timer, and not again.
+    // May be null. Without ticks /health may be outdated.
     std::function<void(const absl::Status&)> on_tick_failure;
     std::chrono::milliseconds interval{500};
   };
 
-  /// Errors are those of HttpServer::Start.
+  /// Returns the errors of HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<HealthPort>> Start(Options options);
-  /// Closes what is open and joins the thread.
+  /// Closes all connections and joins the thread.
   virtual ~HealthPort() = default;
 
   virtual uint16_t port() const = 0;

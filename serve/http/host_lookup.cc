@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 struct HostLookup::Answer {
   std::atomic<bool> is_there = false;
-  absl::StatusOr<Endpoints> endpoints;  // once it is there
+  absl::StatusOr<Endpoints> endpoints;  // valid once is_there
 };
 
 absl::StatusOr<Endpoints> ResolveHost(const std::string& host, const std::string& port) {
@@ -46,7 +46,8 @@ asio::awaitable<absl::StatusOr<Endpoints>> HostLookup::Run(std::chrono::millisec
   const std::shared_ptr<Answer> answer = answer_;
   asio::steady_timer timer(co_await asio::this_coro::executor);
   const Clock::time_point deadline = Clock::now() + timeout;
-  // Looked for rather than told: the thread must not know an executor that may end before it.
+  // Polls the answer: the thread must not use an executor, which may be destroyed before the thread
+  // ends.
   for (std::chrono::milliseconds pause{1}; !answer->is_there;
        pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
     if (Clock::now() >= deadline) co_return absl::DeadlineExceededError("the name is not resolved");

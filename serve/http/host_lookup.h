@@ -15,12 +15,12 @@ namespace shortlist {
 
 using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 
-/// The system's resolver; blocks as long as that takes, which may be minutes.
+/// Calls the system's resolver; blocks until that returns, which may take minutes.
 absl::StatusOr<Endpoints> ResolveHost(const std::string& host, const std::string& port);
 
-/// Looks one host up without ever making anybody wait: a thread of its own asks the system, and is
-/// left behind where the answer does not come (Asio's resolver would hold up the end of its
-/// io_context). There is one such thread at a time. Used on the I/O thread.
+/// Looks up one host without blocking a thread of the server. A thread of its own calls the
+/// resolver, and is abandoned if no answer comes. (Asio's resolver would delay the end of its
+/// io_context.) There is at most one such thread at a time. Used on the I/O thread.
 class HostLookup {
  public:
   using Resolve =
@@ -29,8 +29,8 @@ class HostLookup {
   HostLookup(std::string host, std::string port, Resolve resolve = ResolveHost)
       : host_(std::move(host)), port_(std::move(port)), resolve_(std::move(resolve)) {}
 
-  /// DeadlineExceeded when there is no answer within `timeout`; the next call goes on waiting for
-  /// the same one, as does a call beside this one.
+  /// DeadlineExceeded if there is no answer within `timeout`. The next call waits for the same
+  /// answer, and so do concurrent calls.
   boost::asio::awaitable<absl::StatusOr<Endpoints>> Run(std::chrono::milliseconds timeout);
 
  private:
@@ -38,7 +38,7 @@ class HostLookup {
 
   const std::string host_, port_;
   const Resolve resolve_;
-  std::shared_ptr<Answer> answer_;  // that is awaited; the thread owns it too
+  std::shared_ptr<Answer> answer_;  // the awaited answer; shared with the thread
 };
 
 }  // namespace shortlist

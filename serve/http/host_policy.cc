@@ -17,7 +17,7 @@ bool Same(std::string_view a, std::string_view b) {
 
 absl::string_view Shown(std::string_view text) { return View(text.substr(0, 100)); }
 
-/// "[::1]:80" and "::1" give "::1", "example.org.:80" gives "example.org".
+/// Returns "::1" for "[::1]:80" and "::1", and "example.org" for "example.org.:80".
 std::string_view WithoutPort(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
   const size_t colon = host.find(':');
@@ -26,7 +26,7 @@ std::string_view WithoutPort(std::string_view host) {
   return host;
 }
 
-/// Without the port that a scheme has anyway.
+/// Removes the default port of http or https.
 std::string_view WithoutUsualPort(std::string_view host) {
   for (const std::string_view port : {":80", ":443"}) {
     if (host.ends_with(port)) return host.substr(0, host.size() - port.size());
@@ -34,7 +34,7 @@ std::string_view WithoutUsualPort(std::string_view host) {
   return host;
 }
 
-/// What follows "http://" or "https://"; empty: it is neither.
+/// Returns the text after "http://" or "https://"; empty for other origins.
 std::string_view AuthorityOf(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin.starts_with(scheme)) return origin.substr(scheme.size());
@@ -42,7 +42,8 @@ std::string_view AuthorityOf(std::string_view origin) {
   return {};
 }
 
-constexpr char kPreflightMaxAge[] = "600";  // seconds that a browser need not ask again
+// Seconds for which a browser caches the reply to a preflight.
+constexpr char kPreflightMaxAge[] = "600";
 
 }  // namespace
 
@@ -79,7 +80,7 @@ bool HostPolicy::IsKnown(std::string_view host) const {
 
 bool HostPolicy::IsOwn(std::string_view origin, std::string_view host) const {
   const std::string_view authority = AuthorityOf(origin);
-  // By TLS or not: who ends TLS before this server is not known here.
+  // Both schemes match: a proxy may terminate TLS for this server.
   if (!authority.empty() && Same(WithoutUsualPort(authority), WithoutUsualPort(host))) return true;
   return IsAllowed(origin);
 }
@@ -93,7 +94,8 @@ std::vector<std::pair<std::string_view, std::string>> HostPolicy::CorsHeaders(
     const HttpRequest& request, std::string_view allow) const {
   std::vector<std::pair<std::string_view, std::string>> headers;
   if (options_.origins.empty()) return headers;
-  headers.emplace_back("Vary", "Origin");  // also where it is refused: caches keep them apart
+  // Also for rejected origins, so that caches keep replies apart.
+  headers.emplace_back("Vary", "Origin");
   const std::string_view origin = request.Header("Origin");
   if (origin.empty() || !IsAllowed(origin)) return headers;
   headers.emplace_back("Access-Control-Allow-Origin", origin);
@@ -102,7 +104,7 @@ std::vector<std::pair<std::string_view, std::string>> HostPolicy::CorsHeaders(
       request.method == "OPTIONS" && !request.Header("Access-Control-Request-Method").empty();
   if (!is_preflight) return headers;
   headers.emplace_back("Access-Control-Allow-Methods", allow);
-  // Whatever is asked for: clients bring headers of their own, and keys are what guards a route.
+  // Allows all requested headers: clients send headers of their own, and keys protect the routes.
   const std::string_view asked = request.Header("Access-Control-Request-Headers");
   if (!asked.empty()) headers.emplace_back("Access-Control-Allow-Headers", asked);
   headers.emplace_back("Access-Control-Max-Age", kPreflightMaxAge);
@@ -110,7 +112,7 @@ std::vector<std::pair<std::string_view, std::string>> HostPolicy::CorsHeaders(
 }
 
 absl::Status HostPolicy::Check(const Route& route, const HttpRequest& request) const {
-  // No browser sends a request without a Host.
+  // A browser always sends a Host.
   const bool has_host = std::any_of(request.headers.begin(), request.headers.end(),
                                     [](const auto& field) { return Same(field.first, "Host"); });
   const std::string_view host = request.Header("Host");
@@ -120,7 +122,7 @@ absl::Status HostPolicy::Check(const Route& route, const HttpRequest& request) c
   }
   const bool only_tells =
       route.method == "GET" && route.access != Access::kAdmin && route.path != "/health_generate";
-  // A page cannot send a key along without being allowed to first.
+  // A page cannot send a key without a preflight.
   const bool has_key =
       !request.Header("Authorization").empty() || !request.Header("X-Api-Key").empty();
   const std::string_view origin = request.Header("Origin");

@@ -12,40 +12,41 @@
 
 namespace shortlist {
 
-/// "localhost", or a loopback address.
+/// True for "localhost" and loopback addresses.
 bool IsLoopback(std::string_view host);
 
-/// Keeps pages of other sites from using the server through the browser of somebody who may: those
-/// that reach it under a name of their own (DNS rebinding) by the Host header, and those that call
-/// it where it is by Origin. Constant.
+/// Keeps pages of other sites from using the server through the browser of a user with access. The
+/// Host header reveals pages that reach the server under their own name (DNS rebinding); Origin
+/// reveals pages that call the server directly. Constant.
 class HostPolicy {
  public:
   struct Options {
-    /// Only known hosts are served: on a loopback address without a key, where being able to
-    /// connect is all that is asked for, and wherever --allowed-host says which they are.
+    /// true: only known hosts are served. Used on a loopback address without a key, where any
+    /// process that can connect has access, and wherever --allowed-host lists the hosts.
     bool judges_hosts = false;
-    /// Known ones beside "localhost" and loopback addresses; a port behind them does not count.
+    /// Known hosts in addition to "localhost" and loopback addresses; a port after the host is
+    /// ignored.
     std::vector<std::string> hosts;
-    /// Whose pages may call the server and read its replies (CORS). As browsers send them,
+    /// Origins whose pages may call the server and read its replies (CORS), as browsers send them:
     /// "https://example.org:8443", or "null".
     std::vector<std::string> origins;
   };
 
-  /// InvalidArgument names a host or an origin that is none.
+  /// InvalidArgument names an invalid host or origin.
   static absl::Status Validate(const Options& options);
 
   HostPolicy() = default;
   explicit HostPolicy(Options options) : options_(std::move(options)) {}
 
-  /// PermissionDenied for a host that is not known. An Origin, where there is one, must be that of
-  /// Host or an allowed one, unless the request brings a key, which a browser adds to no request
-  /// of another site's page without asking, or the route only tells what anybody may read: GET and
-  /// HEAD of routes that are not the administrator's and generate nothing.
+  /// PermissionDenied if the host is not known. Also if there is an Origin that is neither that of
+  /// Host nor allowed. Exceptions: the request has a key, which a browser does not add to requests
+  /// of another site's page without a preflight; or the route is public information: GET and HEAD
+  /// of routes that are not kAdmin and do not generate.
   absl::Status Check(const Route& route, const HttpRequest& request) const;
 
-  /// What a reply says to the browser of a page from elsewhere: that one of an allowed origin may
-  /// read it, and, to a preflight (OPTIONS), which of the methods in `allow` and which headers it
-  /// may send. Empty where no origin is allowed.
+  /// Returns the CORS headers of a reply. They let a page of an allowed origin read it. For a
+  /// preflight (OPTIONS) they also list the methods in `allow` and the headers that the page may
+  /// send. Empty if no origin is allowed.
   std::vector<std::pair<std::string_view, std::string>> CorsHeaders(const HttpRequest& request,
                                                                     std::string_view allow) const;
 

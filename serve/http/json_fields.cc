@@ -35,12 +35,12 @@ bool AsksForNothing(const json& value) {
          (value.is_array() && value.empty()) || value == json("");
 }
 
-/// The known name that `name` was meant to be; empty where none is near.
+/// Returns the known name most similar to `name`; empty if none is similar.
 std::string_view Nearest(std::string_view name, const std::set<std::string, std::less<>>& known) {
   constexpr size_t kLongestName = 64;
   std::string_view nearest;
   if (name.size() > kLongestName) return nearest;
-  size_t least = name.size() / 3 + 1;  // this far is another name
+  size_t least = name.size() / 3 + 1;  // names at this distance are different names
   for (const std::string& other : known) {
     const size_t distance = EditDistance(name, other);
     if (distance >= least) continue;

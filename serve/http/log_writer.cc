@@ -25,7 +25,7 @@ LogWriter::LogWriter(int fd) : fd_(fd) {
   struct stat status {};
   if (fstat(fd, &status) != 0) return;
   if (S_ISSOCK(status.st_mode)) kind_ = Kind::kSocket;
-  // A file opened anew would be written from its beginning.
+  // Reopening a file would write from its beginning.
   if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) return;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const int own = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -40,7 +40,7 @@ LogWriter::~LogWriter() {
 LogWriter::Outcome LogWriter::TryWrite(std::string_view& bytes) {
   if (bytes.empty()) return Outcome::kAll;
   if (kind_ == Kind::kPolled && !HasRoom(fd_, /*timeout_ms=*/0)) return Outcome::kFull;
-  // A pipe that poll calls writable has room for this much; and it takes it whole or not at all.
+  // If poll reports a pipe writable, it has room for this much and takes it atomically.
   const size_t num_bytes = std::min<size_t>(bytes.size(), PIPE_BUF);
   ssize_t written = -1;
   do {

@@ -6,28 +6,28 @@
 
 namespace shortlist {
 
-/// Writes to a descriptor without waiting for whoever reads it, be it a pipe, a socket, a terminal
-/// or a file. The descriptor may be shared with other processes, so its O_NONBLOCK is left alone:
-/// sockets are written to with MSG_DONTWAIT, pipes and terminals through a description of our own.
-/// Where the system refuses us that one (another user's pipe), what fits is written once poll says
-/// so; another process that fills the pipe at that moment can still make us wait. Writes to files
-/// take as long as the file system does.
+/// Writes to a descriptor (pipe, socket, terminal or file) without waiting for its reader. Other
+/// processes may share the descriptor, so its O_NONBLOCK is not changed. Sockets are written with
+/// MSG_DONTWAIT, pipes and terminals through an open file description of our own. If the system
+/// refuses to open one (another user's pipe), writes go out when poll reports room. A write can
+/// then still block if another process fills the pipe at that moment. Writes to files take as long
+/// as the file system does.
 ///
-/// One thread at a time, with SIGPIPE and SIGXFSZ ignored or blocked.
+/// Used by one thread at a time, with SIGPIPE and SIGXFSZ ignored or blocked.
 class LogWriter {
  public:
-  /// `fd` is not owned and must stay open; it need not be open at all: each write fails then.
+  /// `fd` is not owned and must stay open. If it is not open at all, each write fails.
   explicit LogWriter(int fd);
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  /// kPart: `bytes` holds the rest. kFull: nothing went out, as there is no room; kFailed: nor will
-  /// it (nobody reads any more, the disk is full).
+  /// kPart: `bytes` contains the rest. kFull: nothing was written because there is no room.
+  /// kFailed: nothing was written and nothing will be (no reader, disk full).
   enum class Outcome { kAll, kPart, kFull, kFailed };
   Outcome TryWrite(std::string_view& bytes);
 
-  /// Returns once there may be room, or after `timeout`.
+  /// Returns when there may be room, or after `timeout`.
   void AwaitRoom(std::chrono::milliseconds timeout) const;
 
  private:

@@ -8,18 +8,18 @@ namespace shortlist {
 namespace {
 
 struct Block {
-  uint32_t first;  // of IPv6 the upper 32 bits
+  uint32_t first;  // of IPv6: the upper 32 bits
   int num_bits;
 };
 
 constexpr Block kNotPublicV4[] = {
     {0x00000000, 8},   // this network
     {0x0a000000, 8},   // private
-    {0x64400000, 10},  // shared, behind a provider's NAT
+    {0x64400000, 10},  // shared, used by providers' NAT
     {0x7f000000, 8},   // loopback
-    {0xa9fe0000, 16},  // link-local, where clouds tell machines their secrets
+    {0xa9fe0000, 16},  // link-local; clouds serve machines' secrets here
     {0xac100000, 12},  // private
-    {0xc0000000, 24},  // of protocols
+    {0xc0000000, 24},  // protocol assignments
     {0xc0000200, 24},  // documentation
     {0xc0586300, 24},  // relays of 6to4
     {0xc0a80000, 16},  // private
@@ -30,7 +30,7 @@ constexpr Block kNotPublicV4[] = {
 };
 constexpr Block kGlobalUnicastV6 = {0x20000000, 3};
 constexpr Block kNotPublicV6[] = {
-    {0x20010000, 23},  // of protocols, Teredo among them
+    {0x20010000, 23},  // protocol assignments, including Teredo
     {0x20010db8, 32},  // documentation
     {0x20020000, 16},  // 6to4
     {0x3fff0000, 20},  // documentation

@@ -5,11 +5,10 @@
 
 namespace shortlist {
 
-/// Whether an address is one of the internet at large: globally reachable unicast, as IANA's
-/// registries of special addresses have it (RFC 6890). False for loopback, private, shared,
-/// link-local, multicast and reserved ones, those of documentation and benchmarks, and those that
-/// carry or translate to an IPv4 address (6to4, Teredo, NAT64), whatever it is; of a v4-mapped
-/// address the IPv4 address counts.
+/// True for addresses of the public internet: globally reachable unicast in IANA's registries of
+/// special addresses (RFC 6890). False for loopback, private, shared, link-local, multicast,
+/// reserved, documentation and benchmark addresses. False for all that embed or translate to an
+/// IPv4 address (6to4, Teredo, NAT64). A v4-mapped address is judged by its IPv4 address.
 bool IsPublicAddress(const boost::asio::ip::address& address);
 
 }  // namespace shortlist

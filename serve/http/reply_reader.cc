@@ -14,7 +14,7 @@ namespace {
 constexpr HttpHeadParser::Limits kHeadLimits{.max_bytes = 16 << 10, .max_fields = 100};
 constexpr int kMaxInterimReplies = 5;
 
-/// The status and the fields of a reply; `text` is what was read beyond.
+/// Returns the status and sets the fields of a reply; leaves in `text` the bytes after the head.
 awaitable<absl::StatusOr<int>> ReadHead(const ReadMore& read_more, std::string& text,
                                         HttpFields& fields) {
   for (int i = 0; i <= kMaxInterimReplies; ++i) {

@@ -11,13 +11,13 @@
 
 namespace shortlist {
 
-/// Waits for bytes of a connection and appends them to `text`. OutOfRange at its end.
+/// Waits for bytes of a connection and appends them to `text`. OutOfRange at the end of the
+/// connection.
 using ReadMore = std::function<boost::asio::awaitable<absl::Status>(std::string& text)>;
 
-/// Reads the body of the reply to one request, which is of at most `max_bytes`; interim replies
-/// are skipped. Errors are those of `read_more`, which must outlive the call, and of what framing.h
-/// refuses; Unavailable tells another status than 200. A reply that is framed by the end of the
-/// connection ends there.
+/// Reads the body, at most `max_bytes`, of the reply to one request. Skips up to five interim
+/// replies. Returns the errors of `read_more`, which must outlive the call, and of framing.h;
+/// Unavailable for a status other than 200. A reply framed by the end of the connection ends there.
 boost::asio::awaitable<absl::StatusOr<std::string>> ReadReply(const ReadMore& read_more,
                                                               int64_t max_bytes);
 

@@ -20,14 +20,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kBodyWindow{10'000};  // in which a body must come at the least rate
+constexpr milliseconds kBodyWindow{10'000};  // in each, a body must reach the minimum rate
 constexpr int64_t kMinBodyCapacity = 4 << 10;
 
 absl::Status Gone() { return absl::CancelledError("the client has gone"); }
 
 }  // namespace
 
-/// Reads on. A body or a header that ends here is not complete.
+/// Reads more bytes. The end of the connection here is an incomplete header or body.
 asio::awaitable<absl::Status> HttpRequestReader::Fill() {
   const error_code error = co_await socket_.Read();
   if (!error) co_return absl::OkStatus();
@@ -85,7 +85,7 @@ absl::Status HttpRequestReader::TakeHead(HttpHeadParser& head, HttpRequest& requ
                              FrameRequest(line.is_http11, request.headers, limits_.max_body_bytes));
   keep_alive_ = KeepsAlive(line.is_http11, request.headers);
   if (target.ok() && !target->authority.empty()) {
-    // RFC 9112, 3.2.2: what the target names counts, not the Host beside it.
+    // RFC 9112, 3.2.2: the target's authority counts, not the Host header.
     std::erase_if(request.headers,
                   [](const auto& field) { return absl::EqualsIgnoreCase(field.first, "Host"); });
     request.headers.emplace_back("Host", target->authority);
@@ -126,16 +126,16 @@ asio::awaitable<absl::Status> HttpRequestReader::ReadBody(HttpRequest& request) 
   co_return status;
 }
 
-/// Takes what there is of the body.
+/// Consumes the available bytes of the body.
 absl::Status HttpRequestReader::TakeBody(std::string& body) {
   const std::string_view bytes = socket_.unread();
   if (bytes.empty()) return absl::OkStatus();
   const auto size = std::ssize(body), capacity = static_cast<int64_t>(body.capacity());
   const std::optional<int64_t> missing = body_->num_missing();
-  // Chunks may bring less than they are long, so no more than that.
+  // Decoded chunks may be shorter than their bytes, so reserve no more than these.
   const int64_t wanted =
       size + std::min(missing.value_or(limits_.max_body_bytes), static_cast<int64_t>(bytes.size()));
-  if (wanted > capacity || size == 0) {  // a short string has some capacity, not reserved
+  if (wanted > capacity || size == 0) {  // a short string has capacity that was not reserved
     const int64_t most = missing.has_value() ? size + *missing : limits_.max_body_bytes;
     const int64_t grown = std::min(most, std::max({wanted, 2 * capacity, kMinBodyCapacity}));
     if (!reserve_(grown)) {
@@ -148,10 +148,10 @@ absl::Status HttpRequestReader::TakeBody(std::string& body) {
   return absl::OkStatus();
 }
 
-/// Tells a client that waits for it to go on.
+/// Sends an interim reply to a client that waits for one.
 asio::awaitable<absl::Status> HttpRequestReader::AnswerExpectation(const HttpRequest& request) {
   const std::string_view expected = request.Header("Expect");
-  // RFC 9110, 10.1.1: HTTP/1.0 does not know expectations.
+  // RFC 9110, 10.1.1: HTTP/1.0 has no expectations.
   if (expected.empty() || !is_http11_) co_return absl::OkStatus();
   if (!absl::EqualsIgnoreCase(absl::string_view(expected.data(), expected.size()),
                               "100-continue")) {

@@ -13,32 +13,32 @@
 
 namespace shortlist {
 
-/// Reads the requests of one connection, one after the other, within the limits. Used on the I/O
-/// thread.
+/// Reads the requests of one connection in sequence, within the limits. Used on the I/O thread.
 ///
-/// A status that is not ok is to be told to the client, but Cancelled: the client has gone.
+/// Report errors to the client, except Cancelled: the client has disconnected.
 class HttpRequestReader {
  public:
-  /// Asked before memory for a body is taken; `bytes` are of the whole body. False: there is none.
+  /// Called before memory for a body is allocated, with the `bytes` of the whole body. Returns
+  /// false if there is no room.
   using Reserve = std::function<bool(int64_t bytes)>;
 
-  /// Socket and limits must outlive this.
+  /// `socket` and `limits` must outlive this.
   HttpRequestReader(HttpSocket& socket, const HttpLimits& limits, Reserve reserve)
       : socket_(socket), limits_(limits), reserve_(std::move(reserve)) {}
 
-  /// Begins a request and sets all of `request` that its header says; of a request that is refused,
-  /// as far as it says so.
+  /// Reads the header of a request and sets the members of `request` that it gives. If the request
+  /// is rejected, sets as many as are known.
   boost::asio::awaitable<absl::Status> ReadHeader(HttpRequest& request);
-  /// Reads the rest, the body. Precondition: ReadHeader was ok.
+  /// Reads the body. Precondition: ReadHeader was ok.
   boost::asio::awaitable<absl::Status> ReadBody(HttpRequest& request);
 
-  // Of the request that was begun last:
+  // State of the last request that was begun:
 
-  /// It has been read to its end, which is known for certain.
+  /// True if it is known to be read to its end.
   bool complete() const { return body_.has_value() && body_->done(); }
-  /// The client would go on with another request.
+  /// True if the client allows another request on this connection.
   bool keep_alive() const { return keep_alive_; }
-  /// HTTP/1.1, which knows chunks and interim replies; else HTTP/1.0.
+  /// True for HTTP/1.1, which has chunks and interim replies; false for HTTP/1.0.
   bool is_http11() const { return is_http11_; }
 
  private:
@@ -51,7 +51,7 @@ class HttpRequestReader {
   HttpSocket& socket_;
   const HttpLimits& limits_;
   const Reserve reserve_;
-  std::optional<HttpBodyDecoder> body_;  // nullopt: the header is not read, or was refused
+  std::optional<HttpBodyDecoder> body_;  // nullopt: the header was not read, or was rejected
   bool is_http11_ = true;
   bool keep_alive_ = false;
 };

@@ -21,9 +21,9 @@ constexpr int64_t kLargeReplyBytes = 64 << 10;
 
 namespace {
 
-constexpr size_t kMaxMessageBytes = 240;  // of an error: it may repeat what a client sent
+constexpr size_t kMaxMessageBytes = 240;  // of an error, which may repeat client input
 
-/// "Sun, 06 Nov 1994 08:49:37 GMT", made once a second.
+/// Returns "Sun, 06 Nov 1994 08:49:37 GMT", formatted once per second.
 const std::string& DateNow() {
   thread_local time_t second = 0;
   thread_local std::string date;
@@ -35,7 +35,7 @@ const std::string& DateNow() {
   return date;
 }
 
-/// With the beginning of its message, if that is long.
+/// Returns `status` with a long message cut to its beginning.
 absl::Status Shortened(absl::Status status) {
   const absl::string_view message = status.message();
   if (message.size() <= kMaxMessageBytes) return status;
@@ -117,7 +117,7 @@ asio::awaitable<void> HttpResponseWriter::SendError(absl::Status status, ErrorBo
     std::string text = body(status);
     co_await Send(code, kJsonType, std::move(text));
   } catch (const boost::system::system_error&) {
-    // record_ says so
+    // Noted in record_.
   }
 }
 
@@ -126,7 +126,7 @@ asio::awaitable<void> HttpResponseWriter::Finish() {
   try {
     co_await WriteAll("0\r\n\r\n");
   } catch (const boost::system::system_error&) {
-    // record_ says so
+    // Noted in record_.
   }
 }
 

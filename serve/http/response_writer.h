@@ -16,26 +16,26 @@
 
 namespace shortlist {
 
-/// Writes the one reply to one request. Used on the I/O thread.
+/// Writes the only reply to one request. Used on the I/O thread.
 class HttpResponseWriter final : public HttpResponse {
  public:
   struct Options {
     bool has_body = true;                     // false: the request was a HEAD
     bool chunks = true;                       // false: HTTP/1.0; a stream ends with the connection
-    bool keep_alive = true;                   // as the client wishes
+    bool keep_alive = true;                   // as the client requests
     std::chrono::milliseconds write_timeout;  // HttpLimits::write_timeout
-    /// Told how many bytes of a large reply will wait for the client; false: there is no room for
-    /// so many, and it is told 503. May be empty.
+    /// Called with the number of bytes of a large reply that will wait for the client. Returns
+    /// false if there is no room for them; the client then gets 503. May be empty.
     std::function<bool(int64_t)> hold = {};
-    ErrorBody error_body = OpenAiErrorBody;  // of what Send itself refuses
+    ErrorBody error_body = OpenAiErrorBody;  // for errors of Send itself
   };
 
-  /// `draining`, which like `socket` must outlive this, becomes true when no further request will
-  /// be read.
+  /// `draining` becomes true when no further request will be read. `socket` and `draining` must
+  /// outlive this.
   HttpResponseWriter(HttpSocket& socket, const bool& draining, Options options)
       : socket_(socket), draining_(draining), options_(std::move(options)) {}
 
-  // As HttpResponse says; a write that fails marks the client as gone in record() and throws
+  // Overrides of HttpResponse. A write that fails sets client_gone in record() and throws
   // system_error.
   void SetHeader(std::string_view name, std::string value) override;
   boost::asio::awaitable<void> Send(int status, std::string_view content_type,
@@ -45,15 +45,15 @@ class HttpResponseWriter final : public HttpResponse {
   bool started() const override { return started_; }
   RequestRecord& record() override { return record_; }
 
-  /// No further request is read from this connection; told where the reply has not started.
+  /// Ends the connection after this request. The reply announces this if it has not started.
   void EndConnection() { options_.keep_alive = false; }
 
-  /// The error as the whole reply, noted in record(); of a long message the beginning. Never
+  /// Sends the error as the whole reply and notes it in record(). Shortens long messages. Never
   /// throws.
   boost::asio::awaitable<void> SendError(absl::Status status, ErrorBody body);
-  /// Ends what was started. Never throws.
+  /// Ends a stream that was started. Never throws.
   boost::asio::awaitable<void> Finish();
-  /// Whether the client may go on with another request on this connection.
+  /// True if the client may send another request on this connection.
   bool keep_alive() const { return options_.keep_alive && !draining_; }
 
  private:
@@ -64,7 +64,7 @@ class HttpResponseWriter final : public HttpResponse {
   const bool& draining_;
   Options options_;
   RequestRecord record_;
-  std::string headers_;  // further ones
+  std::string headers_;  // additional headers
   bool started_ = false;
   bool streaming_ = false;
 };

@@ -11,7 +11,8 @@
 namespace shortlist {
 namespace {
 
-/// The fixed part of "/v1/models/{id}", up to and with the last slash; npos: there is no name.
+/// Length of the fixed part of "/v1/models/{id}", up to and including the last slash; npos: no
+/// name.
 size_t FixedBytes(std::string_view path) { return path.find('{'); }
 
 bool PathMatches(std::string_view pattern, std::string_view path, std::string& parameter) {

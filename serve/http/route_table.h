@@ -12,40 +12,41 @@
 
 namespace shortlist {
 
-/// Who may call a route. kKey: whoever knows --api-key, if there is one. kAdmin: whoever knows
-/// --admin-key; nobody without one.
+/// Who may call a route. kKey: clients with an --api-key, or all if there is none. kAdmin: clients
+/// with the --admin-key, or no one if there is none.
 enum class Access { kPublic, kKey, kAdmin };
 
 struct Route {
-  std::string method;  // "GET" answers HEAD as well
+  std::string method;  // a "GET" route also answers HEAD
   std::string path;    // "/v1/models/{id}": the last part may be a name in braces
   Access access = Access::kKey;
-  bool takes_json = false;  // a body of another Content-Type than application/json is 415
+  bool takes_json = false;  // true: a Content-Type other than application/json gets 415
   Handler handler;
   ErrorBody error_body = OpenAiErrorBody;
-  /// Of /openapi.json: the operation object as JSON text; may be empty: the route is listed without
-  /// a body or parameters.
+  /// The operation object for /openapi.json, as JSON text. Empty: the route is listed without body
+  /// or parameters.
   std::string openapi = {};
 };
 
-/// All routes of a server. Filled before it starts, then constant.
+/// All routes of a server. Filled before the server starts, then constant.
 class RouteTable {
  public:
-  /// Internal when another route answers this method and path.
+  /// Adds a route. Internal if another route has this method and path.
   absl::Status Add(Route route);
 
-  /// Puts what `wrap` makes of its handler in place of the handler of each route with a JSON body.
+  /// Replaces the handler of each route with a JSON body by wrap(handler).
   void WrapJsonHandlers(const std::function<Handler(Handler)>& wrap);
 
   struct Match {
-    const Route* route = nullptr;  // null: 404, or 405 where `allow` names methods
+    const Route* route = nullptr;  // null: 404, or 405 if `allow` names methods
     std::string parameter;
-    std::string allow;  // "GET, POST"; of 405, and of OPTIONS
+    std::string allow;  // "GET, POST"; set for 405 and OPTIONS
   };
-  /// OPTIONS has one route for all paths: public, status 200 and an empty body.
+  /// Finds the route of a request. OPTIONS has one route for all paths: public, status 200, empty
+  /// body.
   Match Find(std::string_view method, std::string_view path) const;
 
-  /// The OpenAPI 3.1 document of all routes, as JSON text.
+  /// Returns the OpenAPI 3.1 document of all routes, as JSON text.
   std::string OpenApi(std::string_view version) const;
 
  private:

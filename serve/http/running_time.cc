@@ -8,7 +8,7 @@ static_assert(std::chrono::duration<double>(RunningTime::kTick).count() <
 void RunningTime::Begin() {
   ++num_watches_;
   if (is_ticking_) return;
-  Now();  // what was not watched is behind it
+  Now();  // skips the time that was not watched
   is_ticking_ = true;
   Tick();
 }

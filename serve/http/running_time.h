@@ -12,12 +12,13 @@
 
 namespace shortlist {
 
-/// The time that the deadlines of a server's connections go by: it stands still while the process
-/// is paused (RunningClock), and goes on while the I/O thread waits. Owned by shared_ptr; used on
-/// the I/O thread.
+/// Clock for the deadlines of a server's connections. It stops while the process is paused
+/// (RunningClock), and runs while the I/O thread waits. Owned by shared_ptr; used on the I/O
+/// thread.
 class RunningTime : public std::enable_shared_from_this<RunningTime> {
  public:
-  /// While one of these lives, the clock is read every kTick, so that a pause is told from a wait.
+  /// While a Watch lives, the clock is read every kTick. This distinguishes a pause of the process
+  /// from a wait.
   class Watch {
    public:
     explicit Watch(std::shared_ptr<RunningTime> time) : time_(std::move(time)) { time_->Begin(); }
@@ -33,7 +34,7 @@ class RunningTime : public std::enable_shared_from_this<RunningTime> {
 
   explicit RunningTime(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
-  /// Seconds. Only differences count of readings during one Watch.
+  /// Returns seconds. Only differences between readings during one Watch are meaningful.
   double Now() { return clock_.Now(); }
 
  private:

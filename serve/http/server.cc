@@ -21,7 +21,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// Takes connections until `acceptor` is closed.
+/// Accepts connections until `acceptor` is closed.
 asio::awaitable<void> AcceptAll(std::shared_ptr<tcp::acceptor> acceptor,
                                 std::shared_ptr<HttpConnections> connections) {
   asio::steady_timer pause(acceptor->get_executor());
@@ -31,10 +31,10 @@ asio::awaitable<void> AcceptAll(std::shared_ptr<tcp::acceptor> acceptor,
       try {
         ServeConnection(std::move(socket), connections);
       } catch (const std::bad_alloc&) {
-        // This one is closed; others may still be served.
+        // This connection is closed; later ones may still be served.
       }
     } else if (acceptor->is_open()) {
-      // Out of file descriptors, say: those that are being served will give some back.
+      // For example, out of file descriptors: connections being served will release some.
       pause.expires_after(std::chrono::milliseconds(50));
       co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
     }
@@ -101,7 +101,7 @@ class Server final : public HttpServer {
   }
 
  private:
-  // The coroutines own these too: they may be resumed, a last time, when the server has gone.
+  // Shared with the coroutines, which may be resumed once more after the server was destroyed.
   const std::shared_ptr<tcp::acceptor> acceptor_;
   const std::shared_ptr<HttpConnections> connections_;
   uint16_t port_ = 0;

@@ -22,13 +22,14 @@ namespace {
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadBytes = 16 << 10;
-constexpr size_t kTurnBytes = 64 << 10;      // of work before others go first
-constexpr int kSendBufferBytes = 256 << 10;  // of the kernel: a reply's part that waits there
+constexpr size_t kTurnBytes = 64 << 10;  // work done before other work runs
+// Kernel buffer for the part of a reply that waits there.
+constexpr int kSendBufferBytes = 256 << 10;
 constexpr size_t kMaxSwallowedBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kMaxSwallowTime{2};
 constexpr double kTimerPrecision = 1e-3;  // seconds
 
-/// For a timer that is to end when so many seconds have run, if nothing pauses.
+/// Returns the duration of a timer that ends when `seconds` have run, if the process is not paused.
 std::chrono::nanoseconds TimerOf(double seconds) {
   const std::chrono::duration<double> wait(std::max(seconds, 0.0));
   return std::chrono::ceil<std::chrono::nanoseconds>(wait);
@@ -69,7 +70,7 @@ void HttpSocket::Arm(std::chrono::milliseconds time) {
 
 void HttpSocket::AwaitDeadline() {
   deadline_.expires_after(TimerOf(armed_until_ - time_->Now()));
-  // A timer that has expired is not cancelled any more: its deadline may be one of before.
+  // An expired timer can no longer be cancelled, so its handler may belong to an earlier deadline.
   deadline_.async_wait([weak = weak_from_this(), number = deadline_number_](error_code error) {
     const std::shared_ptr<HttpSocket> self = weak.lock();
     if (error || !self || self->deadline_number_ != number) return;
@@ -109,7 +110,7 @@ void HttpSocket::Consume(size_t count) {
   if (buffer_.size() == 0) buffer_.shrink_to_fit();
 }
 
-/// By way of the stack, so that a connection that is silent holds no memory for what may come.
+/// Reads through the stack, so that a silent connection holds no buffer memory.
 HttpSocket::error_code HttpSocket::ReadSome() {
   char bytes[kReadBytes];
   error_code error;
@@ -120,8 +121,9 @@ HttpSocket::error_code HttpSocket::ReadSome() {
   return error;
 }
 
-// Asio's own reads wait, after a short one, for the socket to change: the end that came together
-// with the last bytes is no change, and would not be seen. A wait for readiness has no such state.
+// Asio's reads, after a short read, wait for the socket's state to change. An end that arrived
+// together with the last bytes is no change and would be missed. A wait for readiness has no such
+// state.
 asio::awaitable<HttpSocket::error_code> HttpSocket::Read() {
   while (true) {
     const bool may_read = !timed_out_ || num_in_time_ > 0;
@@ -143,7 +145,7 @@ asio::awaitable<void> HttpSocket::Yield() {
   co_await asio::post(executor, asio::use_awaitable);
 }
 
-/// Bytes that the kernel has and the peer's has not acknowledged.
+/// Number of bytes that the kernel has and the peer's kernel has not acknowledged.
 int64_t HttpSocket::num_queued() {
   int count = 0;
   return ioctl(socket_.native_handle(), SIOCOUTQ, &count) == 0 ? count : 0;
@@ -154,7 +156,7 @@ asio::awaitable<HttpSocket::Written> HttpSocket::Write(std::string_view bytes,
   Written written{};
   std::optional<RunningTime::Watch> watch;  // from the first wait on
   std::optional<double> deadline;           // of the window
-  int64_t num_taken = 0;                    // by the peer, when the window began
+  int64_t num_taken = 0;                    // taken by the peer when the window began
   while (written.count < bytes.size() && !written.error) {
     const size_t count =
         socket_.write_some(asio::buffer(bytes.substr(written.count, kTurnBytes)), written.error);
@@ -183,7 +185,7 @@ asio::awaitable<HttpSocket::Written> HttpSocket::Write(std::string_view bytes,
   co_return written;
 }
 
-/// Until the socket takes more, or for as long as `deadline` is away if nothing pauses.
+/// Waits until the socket accepts more bytes, or until `deadline` if the process is not paused.
 asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitRoom(double deadline) {
   using asio::experimental::awaitable_operators::operator||;
   num_since_yield_ = 0;
@@ -196,7 +198,8 @@ asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitRoom(double deadline) {
   co_return asio::error::operation_aborted;
 }
 
-/// Until the socket is ready. A deadline that passed just before had nothing to cancel.
+/// Waits until the socket is ready. Checks timed_out_ first: a deadline that passed before the wait
+/// had nothing to cancel.
 asio::awaitable<HttpSocket::error_code> HttpSocket::Wait(tcp::socket::wait_type what) {
   if (timed_out_) co_return asio::error::operation_aborted;
   num_since_yield_ = 0;
@@ -205,7 +208,7 @@ asio::awaitable<HttpSocket::error_code> HttpSocket::Wait(tcp::socket::wait_type 
 }
 
 void HttpSocket::Probe() {
-  // Bytes that are on their way ask as well; and if there are none, all of these have room.
+  // Queued bytes serve as a probe, too. If none are queued, there is room for all of these.
   if (num_queued() > 0) return;
   error_code ignored;
   num_written_ += static_cast<int64_t>(

@@ -91,7 +91,7 @@ bool IsSoundRequestId(std::string_view id) {
 }
 
 bool IsTraceparent(std::string_view value) {
-  // 00-<32 hex digits>-<16 hex digits>-<2 hex digits>, neither id all zeros
+  // 00-<32 hex digits>-<16 hex digits>-<2 hex digits>; neither id is all zeros.
   if (value.size() != 55 || !value.starts_with("00-")) return false;
   for (size_t i = 0; i < value.size(); ++i) {
     const bool dash = i == 2 || i == 35 || i == 52;
@@ -102,8 +102,8 @@ bool IsTraceparent(std::string_view value) {
 }
 
 std::string NewRequestId() {
-  // Whoever knows an id may abort its request, so that the next must not follow from the last ones.
-  // A call of getrandom takes half a microsecond, and one of up to 256 bytes cannot be interrupted.
+  // A request can be aborted by its id, so ids must not be predictable. A call of getrandom takes
+  // half a microsecond; one of up to 256 bytes cannot be interrupted.
   constexpr size_t kIdBytes = 16;
   thread_local std::array<char, 256> random;
   thread_local size_t num_used = random.size();

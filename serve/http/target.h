@@ -11,25 +11,26 @@
 
 namespace shortlist {
 
-/// A request target, taken apart and decoded.
+/// The parts of a request target, decoded.
 struct HttpTarget {
-  std::string authority;  // "host:port" of an absolute URL, as it stands; else empty
+  std::string authority;  // "host:port" of an absolute URL, unchanged; else empty
   std::string path;
   std::vector<std::pair<std::string, std::string>> query;
 };
 
-/// Of "/path?a=b&c", or of an absolute URL. InvalidArgument for a target that begins otherwise, a
-/// broken percent escape, an escaped NUL, what is not UTF-8 and more than 100 query parameters.
+/// Parses "/path?a=b&c", or an absolute URL. InvalidArgument for any other beginning, a broken
+/// percent escape, an escaped NUL, invalid UTF-8, and more than 100 query parameters.
 absl::StatusOr<HttpTarget> ParseHttpTarget(std::string_view target);
 
-/// True for 1 to 128 visible ASCII characters: it goes into a header and a log.
+/// True for 1 to 128 visible ASCII characters, which are safe in a header and in a log.
 bool IsSoundRequestId(std::string_view id);
-/// True for version 00 of W3C's traceparent.
+/// True for a valid version 00 of W3C's traceparent.
 bool IsTraceparent(std::string_view value);
-/// 32 hexadecimal digits from the system's random source: nobody can guess another's. Any thread.
+/// Returns 32 hexadecimal digits from the system's random source, which cannot be guessed. Any
+/// thread.
 std::string NewRequestId();
 
-/// Whether a Content-Type names JSON, whatever its parameters.
+/// True if a Content-Type is application/json, with any parameters.
 bool IsJsonType(std::string_view content_type);
 
 }  // namespace shortlist

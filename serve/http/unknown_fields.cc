@@ -23,11 +23,11 @@ using boost::asio::awaitable;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxIgnored = 16;  // distinct paths
-// Of bodies, read again for each field that is taken out.
+// Bound for bodies read again, once per field removed.
 constexpr int64_t kMaxReadBytes = int64_t{8} << 20;
 constexpr size_t kMaxNameBytes = 64;
 
-/// `where` is what is left of the way: "messages[3].content.".
+/// Removes the field; `where` is the rest of its path: "messages[3].content.".
 void Erase(ordered_json& value, std::string_view where, const std::string& name) {
   if (value.is_array() && !where.starts_with('[')) {
     for (ordered_json& element : value) Erase(element, where, name);
@@ -52,7 +52,7 @@ void Erase(ordered_json& value, std::string_view where, const std::string& name)
   if (member != value.end()) Erase(*member, where, name);
 }
 
-/// Where the field stands, whatever the index in each list: "messages[].weight".
+/// Returns the path of the field without the indices of lists: "messages[].weight".
 std::string PathOf(const UnknownField& field) {
   std::string path;
   bool is_index = false;
@@ -79,10 +79,10 @@ awaitable<absl::Status> Handle(const Handler& handler, WorkerThreads& workers,
     if (is_new) NoteIgnored(HeaderName(*field), response);
     const auto erase = [&] { return WithoutField(request.body, *field); };
     std::string rest = co_await workers.RunIfLarge(request.client, std::ssize(request.body), erase);
-    if (rest == request.body) co_return status;  // it is not where the route says
+    if (rest == request.body) co_return status;  // the field is not at its reported path
     request.body = std::move(rest);
     co_await boost::asio::post(co_await boost::asio::this_coro::executor,
-                               boost::asio::use_awaitable);  // others go first
+                               boost::asio::use_awaitable);  // yield to other work
   }
 }
 
@@ -111,7 +111,7 @@ std::string WithoutField(const std::string& body, const UnknownField& field) {
 }
 
 Handler IgnoreUnknownFields(Handler handler, WorkerThreads& workers) {
-  // The coroutine refers to the handler, which outlives it.
+  // The coroutine refers to the handler, which outlives the coroutine.
   return [handler = std::make_shared<const Handler>(std::move(handler)), &workers](
              const HttpRequest& request, HttpResponse& response) {
     return Handle(*handler, workers, request, response);

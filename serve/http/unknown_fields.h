@@ -10,26 +10,27 @@
 
 namespace shortlist {
 
-/// Header of a reply to a request some of whose fields were passed over. It may come several times;
-/// each names one or more, with commas.
+/// Header of a reply that names ignored fields of the request. It may occur several times; each
+/// names one or more fields, separated by commas.
 inline constexpr std::string_view kIgnoredFields = "X-Ignored-Fields";
 
-/// The name as a header or the log may hold it: at most 64 letters, digits and "_.[]-"; all other
+/// Returns the name for a header or the log: at most 64 letters, digits and "_.[]-"; all other
 /// bytes become "?".
 std::string HeaderName(const UnknownField& field);
 
-/// Tells the client and the log that the field of this HeaderName is passed over.
+/// Names the ignored field, given by its HeaderName, to the client and in the log.
 void NoteIgnored(std::string_view name, HttpResponse& response);
 
-/// `body`, a JSON object, without `field`; where the way there leads through lists, without that
-/// of each of their elements. The rest keeps its order.
+/// Returns `body`, a JSON object, without `field`. If the path leads through a list without an
+/// index, removes the field from each element. The rest keeps its order.
 std::string WithoutField(const std::string& body, const UnknownField& field);
 
-/// `handler` for requests whose unknown fields are passed over: a field that it refuses as unknown
-/// (UnknownFieldOf) is taken out of the body, and the handler is called again. A path, whatever the
-/// index in each list ("messages[].weight"), is named once in kIgnoredFields and in the record, as
-/// its first field. The 17th path is refused; so is a further field of a path where the body would
-/// be read so often that it comes to 8 MiB. `workers` must outlive it.
+/// Returns `handler` for requests whose unknown fields are ignored. A field that `handler` rejects
+/// as unknown (UnknownFieldOf) is removed from the body, and `handler` is called again. A path,
+/// without the indices of lists ("messages[].weight"), is named once, by its first field, in
+/// kIgnoredFields and in the record. The 17th path is rejected. A further field of a known path is
+/// rejected if reading the body again would exceed 8 MiB in total. `workers` must outlive the
+/// result.
 Handler IgnoreUnknownFields(Handler handler, WorkerThreads& workers);
 
 }  // namespace shortlist

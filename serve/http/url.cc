@@ -41,7 +41,7 @@ absl::StatusOr<UrlAuthority> UrlAuthority::Parse(std::string_view text) {
     boost::system::error_code error;
     const auto parsed_address = boost::asio::ip::make_address_v6(address, error);
     if (error || address.find('%') != address.npos) return Wrong("no IPv6 address in brackets");
-    parsed.host = parsed_address.to_string();  // of several spellings one
+    parsed.host = parsed_address.to_string();  // one spelling of several
     port = text.substr(end + 1);
     if (!port.empty() && port.front() != ':') return Wrong("no : before the port");
   } else {
@@ -83,7 +83,7 @@ absl::StatusOr<WebUrl> WebUrl::Parse(std::string_view url) {
   WebUrl parsed{.is_tls = BeginsWith(url, kHttps)};
   std::string_view rest = url.substr((parsed.is_tls ? kHttps : kHttp).size());
   rest = rest.substr(0, rest.find('#'));
-  // Other programs take a backslash for a slash, and so see another host.
+  // Some programs read a backslash as a slash, and would see another host.
   const size_t end = std::min(rest.find_first_of("/?\\"), rest.size());
   auto authority = UrlAuthority::Parse(rest.substr(0, end));
   if (!authority.ok()) {

@@ -8,30 +8,31 @@
 
 namespace shortlist {
 
-/// "host[:port]", taken apart.
+/// The parts of "host[:port]".
 struct UrlAuthority {
   std::string host;  // not empty; without the brackets of an IPv6 address
-  std::string port;  // of [1, 65535], without zeros before it; empty where none is given
+  std::string port;  // in [1, 65535], without leading zeros; empty if there is none
 
-  /// InvalidArgument says what is wrong: no host, a port out of bounds, a user.
+  /// InvalidArgument names the error: no host, a port out of bounds, a user.
   static absl::StatusOr<UrlAuthority> Parse(std::string_view text);
-  /// With the brackets.
+  /// Returns "host[:port]", with the brackets of an IPv6 address.
   std::string Text() const;
 };
 
-/// Whether there may be such a character in a URL; white space, quotes and what is not ASCII may
-/// not.
+/// True if a URL may contain the character. White space, quotes and non-ASCII bytes are excluded.
 bool IsUrlCharacter(char c);
 
-/// An address of the web: "https://host[:port][/path][?query]", or http. A fragment is left out.
+/// A web address: "https://host[:port][/path][?query]", or http. A fragment is dropped.
 struct WebUrl {
   bool is_tls = false;
-  UrlAuthority authority;  // with a port, the scheme's where none is given; the host in lower case
-  std::string target;      // path and query; begins with a slash
+  // The host is in lower case. The port is that of the scheme if none is given.
+  UrlAuthority authority;
+  std::string target;  // path and query; begins with a slash
 
-  /// Whether a text begins as one does; it may be wrong all the same.
+  /// True if the text begins as a web address does; the rest may still be invalid.
   static bool Begins(std::string_view text);
-  /// InvalidArgument says what is wrong, as UrlAuthority, or that it is longer than 2,048 bytes.
+  /// InvalidArgument names the error, as UrlAuthority does, or that the text is longer than 2,048
+  /// bytes.
   static absl::StatusOr<WebUrl> Parse(std::string_view url);
 };
 

@@ -23,22 +23,22 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// The coroutine's part; on its thread alone.
+/// The part of the awaiting coroutine; used on its thread only.
 struct Waiter {
   asio::steady_timer wake;
   bool done = false;
 };
 
-// Whoever waits has a connection, so there are never many.
+// Each waiting coroutine has a connection, so their number is bounded.
 constexpr int64_t kMaxJobs = 1 << 20;
 
 }  // namespace
 
-/// Shared by the coroutine that awaits it and the thread that runs it.
+/// Shared by the awaiting coroutine and the worker thread.
 struct WorkerThreads::Job {
   enum class State { kWaiting, kBegun, kWithdrawn };
 
-  /// Whoever is first decides.
+  /// The first call sets the state and returns true; later calls return false.
   bool Set(State next) {
     State expected = State::kWaiting;
     return state.compare_exchange_strong(expected, next);
@@ -63,7 +63,7 @@ struct WorkerThreads::Job {
   asio::any_io_executor executor;
   std::weak_ptr<Waiter> waiter;
   std::atomic<State> state = State::kWaiting;
-  std::exception_ptr thrown;  // the worker's, until the waiter is told
+  std::exception_ptr thrown;  // written by the worker, read by the waiter after `done`
 };
 
 WorkerThreads::WorkerThreads(int num_threads) : jobs_(kMaxJobs) {
@@ -89,15 +89,15 @@ void WorkerThreads::RunThread() {
   }
 }
 
-/// Each thread's heap would keep what its largest work took.
+/// Without this, each thread's heap would keep the memory of its largest work.
 void WorkerThreads::ReturnMemory() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
 }
 
-// Not co_spawn on a thread pool: to cancel that, Boost 1.81 sends the pool a signal of the awaiting
-// coroutine, which may be gone when it arrives.
+// co_spawn on a thread pool is not used: to cancel it, Boost 1.81 sends the pool a signal of the
+// awaiting coroutine, which may be destroyed before the signal arrives.
 asio::awaitable<void> WorkerThreads::RunJob(const std::string& client, std::function<void()> work) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto waiter = std::make_shared<Waiter>(

@@ -18,25 +18,26 @@
 
 namespace shortlist {
 
-/// Threads for what would hold up the I/O thread: reading and writing long JSON, encoding text,
+/// Threads for work that would block the I/O thread: reading and writing long JSON, encoding text,
 /// sorting vocabularies.
 ///
-/// Work is waited for in any case: a coroutine that is cancelled meanwhile ends, by the exception
-/// of that, when work that has begun is done, or at once when it has not begun, which drops it. So
-/// work may refer to what the awaiting coroutine holds.
+/// The awaiting coroutine never ends before its work. If it is cancelled, work that has not begun
+/// is dropped and the coroutine ends at once. Work that has begun is finished first. In both cases
+/// the coroutine ends by the exception of the cancellation. So work may refer to data of the
+/// awaiting coroutine.
 class WorkerThreads {
  public:
   explicit WorkerThreads(int num_threads);
-  /// Waits for what has begun; what has not is dropped, with whoever awaits it. The executor of
-  /// these must still exist. No thread may call Run meanwhile.
+  /// Waits for work that has begun, and drops other work with the coroutines that await it. Their
+  /// executor must still exist. No thread may call Run meanwhile.
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
   WorkerThreads& operator=(const WorkerThreads&) = delete;
 
-  /// Calls `work`, of some `num_bytes`, on one of the threads and returns what it returned, or
-  /// throws what it threw. Clients take turns; work of one begins in the order of the calls. On an
-  /// executor of one thread, to which it comes back. Memory that large work leaves behind goes back
-  /// to the system.
+  /// Calls `work`, which handles about `num_bytes`, on one of the threads. Returns its result, or
+  /// throws its exception. Clients take turns; work of one client begins in the order of calls.
+  /// Call it on an executor with one thread; the coroutine resumes there. Memory freed by large
+  /// work is returned to the system.
   template <typename Work>
   boost::asio::awaitable<std::invoke_result_t<Work>> Run(const Client& client, int64_t num_bytes,
                                                          Work work) {
@@ -49,7 +50,8 @@ class WorkerThreads {
     co_return *std::move(result);
   }
 
-  /// The same, but here where that is cheaper than to change threads: at most kInlineBytes.
+  /// Same as Run(), but runs `work` on the calling thread if `num_bytes` is at most kInlineBytes,
+  /// when changing threads would cost more.
   template <typename Work>
   boost::asio::awaitable<std::invoke_result_t<Work>> RunIfLarge(const Client& client,
                                                                 int64_t num_bytes, Work work) {
@@ -59,7 +61,7 @@ class WorkerThreads {
     co_return std::move(result);
   }
 
-  /// JSON of this size is read or written in a millisecond or so.
+  /// JSON of this size is read or written in about a millisecond.
   static constexpr int64_t kInlineBytes = 32 << 10;
 
  private:

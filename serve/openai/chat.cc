@@ -27,11 +27,11 @@ constexpr size_t kMaxRoleBytes = 64;
 struct Asked {
   OpenAiRequest openai;
   std::vector<GenerateRequest> requests;
-  bool ignores_effort = false;  // "reasoning_effort", which the template does not read
+  bool ignores_effort = false;  // "reasoning_effort" was given and the template does not read it
 };
 
-/// A message's content as one text: parts joined by line breaks. Templates differ in whether they
-/// know lists.
+/// Returns a message's content as one text: parts are joined by line breaks. Not all templates
+/// accept a list of parts.
 absl::StatusOr<ordered_json> ContentText(const json& content, const std::string& where) {
   if (content.is_string() || content.is_null()) return ordered_json(content);
   if (!content.is_array() || content.empty()) {
@@ -46,7 +46,7 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
     const std::optional<std::string> piece =
         fields.OptionalString("text", Tokenizer::kMaxTextBytes);
     if (!piece.has_value()) fields.Fail("text", "missing");
-    fields.Accept({"cache_control", "prompt_cache_breakpoint"});  // nothing to cache by hand
+    fields.Accept({"cache_control", "prompt_cache_breakpoint"});  // there is no manual caching
     fields.RefuseUnknown();
     SHORTLIST_RETURN_IF_ERROR(fields.status());
     if (&part != &content.front()) text += "\n";
@@ -55,7 +55,7 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
   return ordered_json(std::move(text));
 }
 
-/// A message as templates read it; `ordered` is the same with the order of its keys.
+/// Returns a message for the template; `ordered` is the same message with its key order.
 absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json& ordered,
                                          const std::string& where,
                                          const ChatTemplate* chat_template) {
@@ -68,7 +68,7 @@ absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json
   const bool has_calls = calls != nullptr && *calls != json::array();
   if (has_calls && role != "assistant") member.Fail("tool_calls", "not an assistant's message");
   member.Refuse({"function_call", "tools", "refusal", "audio"}, "not supported");
-  // What templates may read, and what comes along with a reply that is sent back.
+  // Fields that templates may read, and fields of a reply that clients send back.
   member.Accept({"name", "reasoning_content", "reasoning", "thinking", "tool_call_id",
                  "annotations", "cache_control", "provider_specific_fields"});
   member.RefuseUnknown();
@@ -89,7 +89,7 @@ absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json
   return copy;
 }
 
-/// What the template is rendered with besides the messages.
+/// Reads the template's inputs other than the messages.
 void ReadTemplateFields(JsonFields& fields, const ordered_json& ordered, Chat& chat) {
   chat.continue_final_message = fields.Bool("continue_final_message", false);
   chat.add_generation_prompt = fields.Bool("add_generation_prompt", !chat.continue_final_message);
@@ -127,7 +127,7 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered,
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   Chat chat;
   chat.messages = ordered_json::array();
-  const ordered_json& ordered_messages = ordered["messages"];  // a search through the members
+  const ordered_json& ordered_messages = ordered["messages"];  // look the member up once
   for (size_t i = 0; i < messages->size(); ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(ordered_json message,
                                ReadMessage((*messages)[i], ordered_messages[i],

@@ -9,18 +9,19 @@
 
 namespace shortlist {
 
-/// The conversation of a request: "messages", "tools", "add_generation_prompt" and
-/// "chat_template_kwargs". `ordered`: the same body; what templates print keeps the order of its
-/// keys. `chat_template`: the checkpoint's, which says what of tools is taken; null: it has none.
-/// Errors name the field.
+/// Reads the conversation of a request: "messages", "tools" and the template's other inputs
+/// ("add_generation_prompt", "continue_final_message", "chat_template_kwargs", "documents").
+/// `ordered` is the same body; it gives templates the original key order. `chat_template` is the
+/// checkpoint's and decides which tool fields are accepted; null: it has none. Errors name the
+/// field.
 absl::StatusOr<Chat> ReadChat(JsonFields& fields, const nlohmann::ordered_json& ordered,
                               const ChatTemplate* chat_template);
 
-/// `effort`, of a request's "reasoning_effort", becomes the template's variable of this name, where
-/// the template reads it. Returns whether it does.
+/// Sets the template variable of this name to `effort`, from a request's "reasoning_effort", if the
+/// template reads it. Returns true if it does.
 bool SetReasoningEffort(const std::string& effort, const ChatTemplate* chat_template, Chat& chat);
 
-/// Lets `request` end where the assistant's turn does, as the template that renders chats says.
+/// Makes `request` end where the assistant's turn ends, as the template that renders chats defines.
 void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request);
 
 }  // namespace shortlist

@@ -25,7 +25,7 @@ constexpr int64_t kDefaultMaxTokens = 16;
 struct Asked {
   OpenAiRequest openai;
   std::vector<GenerateRequest> requests;
-  std::vector<std::string> echoes;  // what stands before each choice; empty: nothing does
+  std::vector<std::string> echoes;  // the text before each choice; empty: none
 };
 
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
@@ -75,14 +75,15 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   return asked;
 }
 
-/// The "logprobs" of one choice, or of a part of it.
+/// The "logprobs" of a choice, or of a part of it.
 class Logprobs {
  public:
-  /// `offset`: of the next token in the choice's text, in code points; goes on with the tokens.
+  /// `offset` is the position of the next token in the choice's text, in code points. Tokens
+  /// advance it.
   Logprobs(const Tokenizer& tokenizer, int64_t& offset) : tokenizer_(tokenizer), offset_(offset) {}
 
-  /// The tokens of the prompt, whose text `echo` the choice begins with. Offsets follow what the
-  /// tokens decode to; a control token takes up room where someone spelled it.
+  /// Adds the tokens of the prompt, whose text `echo` begins the choice. Offsets follow the decoded
+  /// tokens. A control token counts only if the prompt's text spells it.
   void AddPrompt(const std::vector<PromptToken>& prompt, std::string_view echo) {
     Detokenizer detokenizer(tokenizer_, /*at_start=*/true);
     std::string_view rest = echo;
@@ -110,7 +111,7 @@ class Logprobs {
   }
 
  private:
-  /// Nothing is known of the first token of a prompt: null.
+  /// The first token of a prompt has no log-probability: null.
   void Add(TokenId id, const TokenInfo& info) {
     tokens_.push_back(TokenText(tokenizer_, id));
     offsets_.push_back(offset_);
@@ -122,7 +123,8 @@ class Logprobs {
     chosen_.push_back(JsonLogprob(info.logprob));
     ordered_json top = ordered_json::object();
     for (const auto& [top_id, logprob] : TopWithChosen(id, info)) {
-      top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));  // of equals the likeliest
+      // Of equal texts the most likely.
+      top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));
     }
     tops_.push_back(std::move(top));
   }
@@ -141,7 +143,7 @@ class CompletionsReply final : public OpenAiReply {
         offsets_(asked.requests.size()) {}
 
  private:
-  // Tokens whose text is held back come with the text.
+  // A token's log-probability is sent with its event, even if its text is still withheld.
   ordered_json Choice(const Output& output, bool is_first) override {
     const size_t index = output.last.index;
     const std::string echo =
@@ -157,7 +159,7 @@ class CompletionsReply final : public OpenAiReply {
   }
 
   const Asked& asked_;
-  std::vector<int64_t> offsets_;  // code points told so far, by choice
+  std::vector<int64_t> offsets_;  // code points sent so far, by choice
 };
 
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,

@@ -19,7 +19,7 @@ struct Card {
   int64_t max_len = 0;
 };
 
-/// Of the generating model, if there is one, then of the encoders.
+/// Returns the cards of the generating model, if there is one, and of the encoders.
 std::vector<Card> CardsOf(const Service& service) {
   const Generator::Options& options = service.generator->options();
   std::vector<Card> cards;
@@ -37,7 +37,7 @@ ordered_json ModelCard(const Service& service, const Card& card) {
   const auto created =
       std::chrono::duration_cast<std::chrono::seconds>(service.started_at.time_since_epoch());
   return {{"id", card.name},      {"object", "model"}, {"created", created.count()},
-          {"owned_by", "sglang"},  // gateways go by this: it says whose protocol is spoken
+          {"owned_by", "sglang"},  // gateways read the protocol from this
           {"root", card.path},    {"parent", nullptr}, {"max_model_len", card.max_len}};
 }
 

@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 OpenAiReply::OpenAiReply(const Service& service, const OpenAiRequest& openai, Names names)
     : service_(service), openai_(openai), names_(names), created_(UnixNow()), usage_(openai.n) {}
 
-/// But for the choices.
+/// Returns the object without its choices.
 ordered_json OpenAiReply::Object(const char* kind) const {
   return {{"id", absl::StrCat(names_.id_prefix, openai_.rid)},
           {"object", kind},
@@ -35,7 +35,7 @@ ordered_json OpenAiReply::NextChoice(const Output& output) {
   return choice;
 }
 
-/// As in vLLM, several choices have none.
+/// Several choices have no metrics, as in vLLM.
 void OpenAiReply::AddMetrics(const GenerationEvent& last, ordered_json& object) const {
   if (begun_.size() != 1 || !last.finished) return;
   ordered_json metrics = OpenAiMetrics(last, service_.num_draft_tokens);
@@ -66,7 +66,7 @@ std::string OpenAiReply::Event(GenerationEvent event) {
   return bytes;
 }
 
-/// As text choice by choice: as JSON values, log-probabilities take many times the memory.
+/// Writes text choice by choice: JSON values of log-probabilities would take many times the memory.
 std::string OpenAiReply::Whole(std::vector<Output> outputs) {
   std::string text = Dump(Object(names_.object));
   text.back() = ',';

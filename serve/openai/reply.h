@@ -15,28 +15,28 @@
 
 namespace shortlist {
 
-/// The reply or the stream of a /v1/completions or /v1/chat/completions, which differ in how they
-/// write a choice. Used by one coroutine, for one request.
+/// The reply or stream of /v1/completions or /v1/chat/completions, which differ in the format of a
+/// choice. Used by one coroutine, for one request.
 class OpenAiReply {
  public:
   virtual ~OpenAiReply() = default;
 
-  /// Starts `requests`, one for each choice, and sends what comes of them. Returns what went wrong
-  /// before anything was sent.
+  /// Starts `requests`, one for each choice, and sends their results. Returns an error only if
+  /// nothing was sent before it.
   boost::asio::awaitable<absl::Status> Run(std::vector<GenerateRequest> requests,
                                            const Client& client, HttpResponse& response);
 
  protected:
   struct Names {
     const char* id_prefix;  // "cmpl-"
-    const char* object;     // of a whole reply
+    const char* object;     // of a complete reply
     const char* chunk;      // of an event of a stream
   };
 
   /// `service` and `openai` must outlive this.
   OpenAiReply(const Service& service, const OpenAiRequest& openai, Names names);
 
-  /// One choice, whole or what is new of it. is_first: nothing of it has been told yet.
+  /// Returns one choice: complete, or its new part. is_first: none of it was sent yet.
   virtual nlohmann::ordered_json Choice(const Output& output, bool is_first) = 0;
 
   const OpenAiRequest& openai() const { return openai_; }
@@ -54,7 +54,7 @@ class OpenAiReply {
   const Names names_;
   const int64_t created_;
   OpenAiUsage usage_;
-  std::vector<bool> begun_;  // by choice
+  std::vector<bool> begun_;  // by choice: its first event was sent
   size_t num_finished_ = 0;
 };
 

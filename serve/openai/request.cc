@@ -22,7 +22,7 @@ void ReadStreamOptions(JsonFields& fields, OpenAiRequest& request) {
   JsonFields members(*options, "stream_options.");
   request.include_usage = members.Bool("include_usage", false);
   request.continuous_usage = members.Bool("continuous_usage_stats", false);
-  members.Accept({"include_obfuscation"});  // of padding that hides how long a chunk is
+  members.Accept({"include_obfuscation"});  // padding that hides the length of a chunk
   members.RefuseUnknown();
   fields.Take(members.status());
 }
@@ -39,20 +39,20 @@ void ReadResponseFormat(JsonFields& fields) {
   fields.Take(members.status());
 }
 
-/// How many tokens are kept of a prompt, as vLLM asks for it.
+/// Reads the number of prompt tokens to keep, in vLLM's field.
 std::optional<int64_t> ReadTruncation(JsonFields& fields, int64_t context_length) {
   const auto length = fields.OptionalInteger("truncate_prompt_tokens", -1, context_length);
   if (length == 0) fields.Fail("truncate_prompt_tokens", "0 tokens are no prompt");
   return length;
 }
 
-/// The fields without an effect here, and those that would have one.
+/// Accepts fields that have no effect here, and rejects those that would have one.
 void AcceptOrRefuseOthers(JsonFields& fields) {
-  // What OpenAI stores, bills and caches by, and what gateways route, log and count by.
+  // OpenAI uses these for storage, billing and caching; gateways for routing, logs and counts.
   fields.Accept({"user", "metadata", "store", "service_tier", "safety_identifier",
                  "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "session_id",
                  "custom_labels"});
-  // How tools are called, and where reasoning goes that a parser finds: there are neither. SGLang's
+  // Options of tool calls, and of reasoning found by a parser: this server has neither. SGLang's
   // router always sends the last two.
   fields.Accept(
       {"parallel_tool_calls", "include_reasoning", "separate_reasoning", "stream_reasoning"});
@@ -69,7 +69,7 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
                       "only [\"text\"] is supported");
 }
 
-/// CheckModelName, or what an encoder of this name is.
+/// Same as CheckModelName(), but the error for the name of an encoder says what that model does.
 absl::Status CheckGenerates(const Service& service, const std::string& asked) {
   const absl::Status known = CheckModelName(service.model_name, asked);
   if (known.ok()) return known;
@@ -122,7 +122,7 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
                      sampling);
   ReadScheduling(fields, sampling);
   request.n = fields.Integer("n", 1, 1, kMaxChoices);
-  const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // as vLLM has it
+  const std::string request_id = fields.String("request_id", "", kMaxNameBytes);  // vLLM's name
   request.rid = fields.String("rid", request_id, kMaxNameBytes);
   if (!request_id.empty() && request.rid != request_id) {
     fields.Fail("request_id", "rid has another value");

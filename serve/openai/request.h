@@ -13,31 +13,32 @@
 
 namespace shortlist {
 
-/// What /v1/completions and /v1/chat/completions share.
+/// Fields that /v1/completions and /v1/chat/completions share.
 struct OpenAiRequest {
   GenerateRequest sampling;  // without a prompt
   int64_t n = 1;
-  std::string rid;  // the client's, or a fresh one
+  std::string rid;  // the client's, or a new one
   bool stream = false;
   bool include_usage = false;     // of a stream, in a chunk of its own
   bool continuous_usage = false;  // of a choice so far, in each of its chunks
 };
 
-/// Reads, accepts or refuses the fields that both have. `default_max_tokens` nullopt: the
-/// model's own, else what the context has room for; `least_max_tokens` is the least that may be
-/// asked for. A model of another name is refused as CheckModelName says.
+/// Reads the shared fields, and rejects invalid and unsupported ones. `default_max_tokens` is used
+/// if the client gives none; nullopt: the model's own, else the room in the context.
+/// `least_max_tokens` is the lower bound of a client's value. Rejects the name of another model as
+/// CheckModelName does, but that of an encoder with InvalidArgument.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens);
 
-/// "stop" or "length"; null while it goes on.
+/// Returns "stop" or "length"; null before the end.
 nlohmann::ordered_json OpenAiFinishReason(const GenerationEvent& last);
 
-/// "metrics" of a reply with one choice, as vLLM has it: what speculation did for it. Null where
-/// nothing was drafted. `num_draft_tokens`: the most of a step.
+/// Returns "metrics" of a reply with one choice, in vLLM's format: statistics of its speculation.
+/// Null if nothing was drafted. `num_draft_tokens`: maximum per step.
 nlohmann::ordered_json OpenAiMetrics(const GenerationEvent& last, int64_t num_draft_tokens);
 
-/// Token counts over all choices; those of a prompt count once.
+/// Token counts over all choices; the tokens of a prompt count once.
 class OpenAiUsage {
  public:
   explicit OpenAiUsage(int64_t n) : n_(n) {}
@@ -49,7 +50,7 @@ class OpenAiUsage {
   int64_t prompt_tokens_ = 0, completion_tokens_ = 0, cached_tokens_ = 0;
 };
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 int64_t UnixNow();
 
 }  // namespace shortlist

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxItems = 4096;
 
-/// An item's content as the chat route takes it: a text, or a list of parts that are texts.
+/// Returns an item's content in the chat route's format: a text, or a list of text parts.
 absl::StatusOr<json> ChatContent(const json& content, const std::string& where) {
   if (!content.is_array()) return content;
   json parts = json::array();
@@ -58,7 +58,7 @@ absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
   return json{{"role", role}, {"content", std::move(parts)}};
 }
 
-/// A list of calls with one more, of a function: "arguments" is a text of JSON.
+/// Adds one function call to a list of calls; "arguments" is a text of JSON.
 absl::Status AddCall(const json& value, const std::string& where, json& messages) {
   JsonFields item(value, where + ".");
   const auto id = item.OptionalString("call_id", kMaxNameBytes);
@@ -95,7 +95,7 @@ absl::StatusOr<json> ToolMessage(const json& value, const std::string& where) {
   return json{{"role", "tool"}, {"tool_call_id", *id}, {"content", std::move(content)}};
 }
 
-/// Adds the item to the messages of a chat.
+/// Adds an item to the messages of a chat.
 absl::Status AddItem(const json& value, const std::string& where, json& messages) {
   const auto type = value.is_object() ? value.find("type") : value.end();
   if (type != value.end() && *type == "function_call") return AddCall(value, where, messages);

@@ -7,15 +7,15 @@
 
 namespace shortlist {
 
-// A request to /v1/responses in the words of the chat route, whose rules it follows.
+// These convert a request to /v1/responses to the fields of the chat route, whose rules it follows.
 
-/// "instructions" and "input" as "messages": a text, or a list of items. Calls of functions that
-/// stand one behind the other are one message of the assistant's; each output of a function is a
-/// message of the role "tool". InvalidArgument names the field.
+/// Returns "instructions" and "input" (a text, or a list of items) as "messages". Consecutive
+/// function calls form one message of the assistant. Each function output is a message with the
+/// role "tool". InvalidArgument names the field.
 absl::StatusOr<nlohmann::json> ReadResponseMessages(JsonFields& fields);
 
-/// "tools" of `fields`, as `ordered` has them, each with its members inside "function"; null: none.
-/// Fails on what is no list of functions.
+/// Returns "tools" of `fields`, with the key order of `ordered`, and each tool's members inside
+/// "function"; null: none. Records an error if it is not a list of functions.
 nlohmann::ordered_json ReadResponseTools(JsonFields& fields, const nlohmann::ordered_json& ordered);
 
 }  // namespace shortlist

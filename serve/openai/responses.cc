@@ -24,17 +24,17 @@ using boost::asio::awaitable;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// Of "metadata", as OpenAI has them.
+// OpenAI's limits of "metadata".
 constexpr size_t kMaxPairs = 16, kMaxKeyBytes = 64, kMaxValueBytes = 512;
 
 struct Asked {
   OpenAiRequest openai;
   GenerateRequest request;
-  bool ignores_effort = false;  // "reasoning.effort", which the template does not read
+  bool ignores_effort = false;  // "reasoning.effort" was given and the template does not read it
   ordered_json echoed;          // members of the request that its response repeats
 };
 
-/// "metadata" is kept until the response ends, which repeats it.
+/// Checks "metadata", which is kept because the response repeats it at its end.
 void CheckMetadata(JsonFields& fields) {
   const json* metadata = fields.Find("metadata");
   if (metadata == nullptr) return;
@@ -52,7 +52,7 @@ void CheckMetadata(JsonFields& fields) {
                            " bytes under names of at most ", kMaxKeyBytes));
 }
 
-/// Members of "text" and "stream_options".
+/// Checks the members of "text" and "stream_options".
 absl::Status CheckNested(JsonFields& fields) {
   if (const json* text = fields.Find("text")) {
     JsonFields nested(*text, "text.");
@@ -70,7 +70,7 @@ absl::Status CheckNested(JsonFields& fields) {
   return absl::OkStatus();
 }
 
-/// "effort" of "reasoning"; nullopt: the model's own.
+/// Returns "effort" of "reasoning"; nullopt: the model's default.
 absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
   const json* reasoning = fields.Find("reasoning");
   if (reasoning == nullptr) return std::nullopt;
@@ -82,7 +82,7 @@ absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
   return effort;
 }
 
-/// The fields without an effect here, and those that would have one.
+/// Accepts fields that have no effect here, and rejects those that would have one.
 void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
                  "prompt_cache_retention", "parallel_tool_calls"});
@@ -95,7 +95,7 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
   CheckMetadata(fields);
 }
 
-/// An error of a message, which this route's client does not know, as one of "input".
+/// Converts an error of "messages", which clients of this route do not have, to one of "input".
 absl::Status OfInput(const absl::Status& status) {
   const std::string message(status.message());
   if (!ParamOf(status).starts_with("messages")) return status;
@@ -104,7 +104,7 @@ absl::Status OfInput(const absl::Status& status) {
                    "input");
 }
 
-/// The request as one of the chat route, whose rules it follows.
+/// Parses the request into one for the chat route, whose rules it follows.
 absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
   JsonFields fields(body);
@@ -152,13 +152,13 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   return asked;
 }
 
-/// Writes the response of one request, whole or as its typed events.
+/// Writes the response to one request, complete or as typed events.
 class ResponseWriter {
  public:
   ResponseWriter(const Service& service, const Asked& asked)
       : service_(service), asked_(asked), created_at_(UnixNow()) {}
 
-  /// What is new, in the events that clients expect round it.
+  /// Returns new output, within the events that clients expect around it.
   std::string Events(GenerationEvent event) {
     std::string bytes = num_events_ == 0 ? Beginning() : "";
     const std::string delta = event.text;
@@ -217,7 +217,7 @@ class ResponseWriter {
     return absl::StrCat("event: ", type, "\n", ServerSentEvent(Dump(event)));
   }
 
-  /// `members` behind where in the response they belong.
+  /// Returns `members` after the members that locate them in the response.
   ordered_json Place(const ordered_json& members) const {
     ordered_json place = {{"item_id", ItemId()}, {"output_index", 0}, {"content_index", 0}};
     place.update(members);

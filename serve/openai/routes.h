@@ -11,8 +11,8 @@ namespace shortlist {
 absl::Status AddOpenAiCompletionsRoute(const Service& service, RouteTable& routes);
 /// POST /v1/chat/completions.
 absl::Status AddOpenAiChatRoute(const Service& service, RouteTable& routes);
-/// POST /v1/responses: text in, text out. Nothing is stored, so "store" and what refers to stored
-/// responses are refused.
+/// POST /v1/responses: text in, text out. Responses are not stored: "store" and references to
+/// stored responses are rejected.
 absl::Status AddOpenAiResponsesRoute(const Service& service, RouteTable& routes);
 /// GET /v1/models and /v1/models/{id}.
 absl::Status AddOpenAiModelRoutes(const Service& service, RouteTable& routes);

@@ -20,7 +20,7 @@ absl::Status Refused(const std::string& field, std::string_view why) {
   return WithParam(absl::InvalidArgumentError(absl::StrCat(field, ": ", std::string(why))), field);
 }
 
-/// The object that the text of "arguments" holds; an empty text is an empty object.
+/// Returns the object in the text of "arguments"; an empty text is an empty object.
 absl::StatusOr<ordered_json> ParseArguments(const std::string& text, const std::string& field) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) return ordered_json::object();
   const absl::StatusOr<json> value = ParseJson(text, field);

@@ -11,28 +11,29 @@
 
 namespace shortlist {
 
-/// True if a source of `chat_template` spells `word`. A template does not read what it does not
-/// spell. Null, for a conversation template of FastChat's, spells nothing.
+/// True if the source of `chat_template` contains `word`. A template cannot read a word that its
+/// source does not contain. False for null (a FastChat conversation template).
 bool Spells(const ChatTemplate* chat_template, std::string_view word);
 
-/// "tools" of a request, as `ordered` has them, for the template; null: none. Fails where they are
-/// not a list of at most 128 objects, or the template reads none.
+/// Returns "tools" of a request for the template, with the key order of `ordered`; null: none.
+/// Records an error if they are not a list of at most 128 objects, or if the template reads none.
 nlohmann::ordered_json ReadTools(JsonFields& fields, const nlohmann::ordered_json& ordered,
                                  const ChatTemplate* chat_template);
 
-/// "tool_choice": nothing but "none", which must be there beside tools: what the model writes is
-/// not searched for calls.
+/// Reads "tool_choice". Only "none" is supported, and it is required next to tools: the model's
+/// output is not searched for calls.
 void ReadToolChoice(JsonFields& fields, bool has_tools);
 
-/// "tool_calls" of an assistant's message, as `ordered` has them, but for "arguments": templates
-/// read the object that its text holds, as in transformers and vLLM. `where` names the message.
-/// InvalidArgument for what is no list of calls, and for a template that reads none.
+/// Returns "tool_calls" of an assistant's message, with the key order of `ordered`. Each
+/// "arguments" is replaced by the object that its text contains, which is what templates read, as
+/// in transformers and vLLM. `where` names the message. InvalidArgument if it is not a list of
+/// calls, or the template reads none.
 absl::StatusOr<nlohmann::ordered_json> ReadToolCalls(const nlohmann::ordered_json& ordered,
                                                      const std::string& where,
                                                      const ChatTemplate* chat_template);
 
-/// InvalidArgument, naming `where`, for a message of the role "tool" that the template ignores. A
-/// template that refuses it says so itself.
+/// InvalidArgument, naming `where`, for a message with the role "tool" that the template ignores. A
+/// template that rejects the role reports that itself.
 absl::Status CheckToolRole(const std::string& where, const ChatTemplate* chat_template);
 
 }  // namespace shortlist

@@ -20,7 +20,7 @@ awaitable<absl::Status> SendWhole(const Service& service, const Client& client,
   std::vector<Output> outputs(asked.num_results);
   while (!generation.finished()) {
     GenerationEvent event = co_await generation.Next();
-    // Whoever aborted it gets what there is.
+    // After an abort, the client gets the output so far.
     if (!event.status.ok() && !absl::IsCancelled(event.status)) co_return event.status;
     Record(event, response.record());
     Output& output = outputs[event.index];

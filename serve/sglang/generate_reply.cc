@@ -129,14 +129,14 @@ ordered_json GenerateWriter::MetaInfo(size_t index, const Output& output, size_t
                        {"reasoning_tokens", 0},
                        {"weight_version", "default"}};
   if (asked_.logprobs) {
-    // A long prompt's are not told with every event: with the first and the last.
+    // Log-probabilities of the prompt may be long, so only the first and last events include them.
     const bool tells_prompt = num_old == 0 || last.finished;
     AddLogprobs("input", tells_prompt ? output.prompt : std::vector<PromptToken>(), meta);
     AddLogprobs("output", output.tokens, meta);
   }
   if (!last.finished) return meta;
   meta["e2e_latency"] = last.seconds;
-  if (last.decode_seconds > 0.0) {  // the first token comes of the prompt's pass
+  if (last.decode_seconds > 0.0) {  // the prompt's pass gives the first token
     meta["decode_throughput"] =
         static_cast<double>(last.completion_tokens - 1) / last.decode_seconds;
   }
@@ -153,8 +153,8 @@ ordered_json GenerateWriter::Logprob(float logprob, TokenId id) const {
   return entry;
 }
 
-/// Adds <side>_token_logprobs and, where asked for, <side>_top_logprobs of prompt or output
-/// tokens. Nothing is known of the first token of a prompt: null.
+/// Adds <side>_token_logprobs and, if requested, <side>_top_logprobs of prompt or output tokens.
+/// The first token of a prompt has no log-probability: null.
 template <typename Token>
 void GenerateWriter::AddLogprobs(const std::string& side, const std::vector<Token>& tokens,
                                  ordered_json& meta) const {

@@ -18,14 +18,14 @@ namespace shortlist {
 /// Writes the results of one request of /generate.
 class GenerateWriter {
  public:
-  /// Both must outlive this.
+  /// `service` and `asked` must outlive this.
   GenerateWriter(const Service& service, const GenerateAsked& asked);
 
-  /// Takes an event in and writes the whole so far, as SGLang's streams do.
+  /// Adds an event and returns the result so far, as in SGLang's streams.
   std::string Event(GenerationEvent event);
 
-  /// The reply of all `outputs`, as text result by result: as JSON values, log-probabilities take
-  /// many times the memory.
+  /// Returns the reply with all `outputs`. It is written as text, result by result: JSON values of
+  /// log-probabilities would take many times the memory.
   std::string Whole(std::vector<Output> outputs) const;
 
  private:

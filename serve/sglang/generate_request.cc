@@ -19,15 +19,15 @@ using nlohmann::json;
 
 constexpr size_t kMaxDynamicTokenIds = 4096;
 
-/// One object of "sampling_params" into `request`; returns its n.
+/// Reads one object of "sampling_params" into `request`; returns its n.
 int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
   request.max_new_tokens = fields.Integer("max_new_tokens", 128, 0, kMaxCount);
-  const SamplingWish wish;  // SGLang's, whatever the model wants
+  const SamplingWish wish;  // SGLang's defaults, not the model's
   request.sampling.temperature = ReadTemperature(fields, wish.temperature, 100.0);
   request.sampling.min_new_tokens = fields.Integer("min_new_tokens", 0, 0, *request.max_new_tokens);
   ReadCommonSampling(fields, wish, vocab_size, request);
   const int64_t n = fields.Integer("n", 1, 1, kMaxChoices);
-  fields.Accept({"stream_interval"});  // events come as soon as there is a token
+  fields.Accept({"stream_interval"});  // each event is sent as soon as it has a token
   RefuseUnsupported(fields);
   fields.RefuseUnless("max_tokens", nullptr, "here it is max_new_tokens");
   fields.RefuseUnless("min_tokens", nullptr, "here it is min_new_tokens");
@@ -35,9 +35,10 @@ int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& re
   return n;
 }
 
-/// What /generate has besides its prompt and its sampling: without an effect, or not supported.
+/// Handles fields other than prompt and sampling: accepts those without an effect, rejects
+/// unsupported ones.
 void AcceptOrRefuseOthers(JsonFields& fields) {
-  // What gateways route, log, trace and count by; they also name a model here.
+  // Gateways use these for routing, logs, traces and counts; they also name a model here.
   fields.Accept({"model", "session_id", "conversation_id", "routing_key", "custom_labels",
                  "log_metrics", "no_logs", "external_trace_header", "received_time"});
   RefuseUnsupported(fields);
@@ -72,7 +73,8 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
   }
 }
 
-/// The requests for `prompts`, sampled as `params` says: one object for all, or one for each.
+/// Makes the requests for `prompts`. `params` is one object for all prompts, or a list of one for
+/// each.
 absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Prompts prompts,
                                                           int64_t vocab_size,
                                                           const GenerateRequest& base, int64_t& n) {

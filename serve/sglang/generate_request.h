@@ -13,12 +13,12 @@
 
 namespace shortlist {
 
-/// What /generate was asked, besides its generations.
+/// A request to /generate: its generations and the options of its reply.
 struct GenerateAsked {
   std::vector<GenerateRequest> requests;
-  size_t num_results = 0;  // of these requests
+  size_t num_results = 0;  // number of results of these requests
   std::string rid;
-  bool is_list = false;  // of results: a batch, or n > 1
+  bool is_list = false;  // the reply is a list of results: a batch, or n > 1
   bool stream = false;
   bool logprobs = false;
   int64_t num_top_logprobs = 0;
@@ -27,7 +27,8 @@ struct GenerateAsked {
   bool speculates = true;
 };
 
-/// Reads the body of a request, every field with its bound. InvalidArgument names the field.
+/// Reads the body of a request and checks every field against its bound. InvalidArgument names the
+/// field.
 absl::StatusOr<GenerateAsked> ParseGenerate(const Service& service, const HttpRequest& http);
 
 }  // namespace shortlist

@@ -32,7 +32,7 @@ awaitable<absl::Status> SendJson(HttpResponse& response, ordered_json value) {
   co_return absl::OkStatus();
 }
 
-/// {name: value}
+/// Returns {name: value}.
 ordered_json Single(const char* name, ordered_json value) {
   ordered_json object = ordered_json::object();
   object[name] = std::move(value);
@@ -66,14 +66,14 @@ awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
   co_return status;
 }
 
-/// Over all requests that have ended.
+/// Adds speculation statistics over all requests that have ended.
 void AddSpeculation(const SequenceStats& stats, ordered_json& state) {
   state["avg_spec_accept_length"] = stats.accept_length();
   state["spec_accept_rate"] = stats.acceptance_rate();
   state["coverage"] = stats.coverage();
 }
 
-/// Models that are served for vectors or for scores, by the names that clients give.
+/// Returns the models served for vectors or scores, by the names that clients use.
 ordered_json Encoders(const Service& service) {
   ordered_json encoders = ordered_json::array();
   for (const ServedEncoder& encoder : service.generator->options().encoders) {
@@ -190,7 +190,7 @@ awaitable<absl::Status> AbortAll(const Service& service, const HttpRequest&,
   co_return status;
 }
 
-/// "[1,2,3]"; as a JSON value it would take many times the memory.
+/// Returns "[1,2,3]"; a JSON value would take many times the memory.
 std::string ListOf(const std::vector<TokenId>& ids) {
   std::string list = "[";
   for (const TokenId id : ids) absl::StrAppend(&list, list.size() > 1 ? "," : "", Raw(id));
@@ -207,7 +207,7 @@ std::string TokenizeReply(const Service& service, const std::string& tokens,
                       ",\"max_model_len\":", service.generator->options().context_length, "}");
 }
 
-/// Of a conversation, as vLLM's: rendered and encoded as the chat route does.
+/// Tokenizes a conversation, as vLLM does: renders and encodes it as the chat route does.
 absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fields,
                                          const ordered_json& ordered) {
   const Generator::Options& options = service.generator->options();
@@ -226,7 +226,7 @@ absl::StatusOr<std::string> TokenizeChat(const Service& service, JsonFields& fie
   return TokenizeReply(service, ListOf(*ids), absl::StrCat(ids->size()));
 }
 
-/// The reply to a /tokenize. On a worker thread.
+/// Returns the reply to /tokenize. Runs on a worker thread.
 absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::string& request) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
   JsonFields fields(body);
@@ -258,7 +258,7 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
   return TokenizeReply(service, Joined(lists, is_list), Joined(counts, is_list));
 }
 
-/// The reply to a /detokenize. On a worker thread.
+/// Returns the reply to /detokenize. Runs on a worker thread.
 absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::string& request) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(request));
   const Tokenizer& tokenizer = *service.generator->options().tokenizer;
@@ -282,11 +282,11 @@ absl::StatusOr<std::string> DetokenizeBody(const Service& service, const std::st
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   ordered_json reply;
   reply["text"] = is_empty ? ordered_json("") : lists.is_batch ? texts : texts.front();
-  reply["prompt"] = reply["text"];  // as vLLM calls it
+  reply["prompt"] = reply["text"];  // vLLM's name
   return Dump(reply);
 }
 
-/// A route whose reply is made of the body by a worker thread.
+/// A route whose reply a worker thread makes from the body.
 template <absl::StatusOr<std::string> (*kReplyOf)(const Service&, const std::string&)>
 awaitable<absl::Status> OnWorker(const Service& service, const HttpRequest& http,
                                  HttpResponse& response) {

@@ -7,17 +7,17 @@
 
 namespace shortlist {
 
-/// SGLang's native generation: POST and PUT /generate. Beside its fields, "return_token_infos" adds
-/// to each object "token_infos": [{"id", "text", "origin", "escape", "logprob"}, ...] of the tokens
-/// that are new in it; origin is "plain", "accepted", "correction" or "bonus", logprob null unless
-/// it was asked for. "speculate": false decodes plainly, for comparison: nothing is drafted, the
-/// output is the same, and it does not count in figures of speculation. meta_info has SGLang's
-/// "decode_throughput", tokens a second behind the first one.
+/// SGLang's native generation: POST and PUT /generate. In addition to SGLang's fields,
+/// "return_token_infos" adds "token_infos" to each object: [{"id", "text", "origin", "escape",
+/// "logprob"}, ...] of the object's new tokens. origin is "plain", "accepted", "correction" or
+/// "bonus"; logprob is null unless requested. "speculate": false decodes without drafting, for
+/// comparison. The output is the same, and the request does not count in speculation statistics.
+/// "decode_throughput" in meta_info is SGLang's: tokens per second after the first one.
 absl::Status AddSglangGenerateRoutes(const Service& service, RouteTable& routes);
 
-/// What SGLang's tools and gateways ask of a worker: health, model_info, server_info (both
-/// spellings), v1/loads, get_load, flush_cache, abort_request, tokenize, detokenize, metrics; and
-/// what vLLM's clients ask beside: tokenizer_info, version, ping.
+/// Routes that SGLang's tools and gateways call on a worker: health, model_info, server_info (both
+/// spellings), v1/loads, get_load, flush_cache, abort_request, tokenize, detokenize, metrics. Also
+/// those that vLLM's clients call: tokenizer_info, version, ping.
 absl::Status AddSglangInfoRoutes(const Service& service, RouteTable& routes);
 
 }  // namespace shortlist
