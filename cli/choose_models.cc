@@ -29,7 +29,7 @@ constexpr char kDemoName[] = "demo";
 constexpr char kDemoConversation[] = "zero_shot";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 
-/// Fills in the demo pair; what was given stays.
+/// Fills in the demo pair; flags that were given stay.
 absl::Status TakeDemoPair(ServeFlags& flags) {
   const absl::StatusOr<fs::path> found = FindAtOrAboveProgram("models/demo/target/config.json");
   if (!found.ok()) {
@@ -51,7 +51,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
-/// Whether the model in `dir` has nothing to generate text with.
+/// True if the model in `dir` cannot generate text.
 bool IsEncoder(const std::string& dir) {
   const absl::StatusOr<nlohmann::json> file = ReadJsonFile(dir + "/config.json", kMaxConfigBytes);
   if (!file.ok()) return false;

@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// Writes what a user should know of the tokenizer of `dir` to standard error.
+/// Writes the warnings of the tokenizer in `dir` to standard error.
 inline void PrintTokenizerWarnings(const std::string& dir, const Tokenizer& tokenizer) {
   for (const std::string& warning : tokenizer.warnings()) {
     std::cerr << "warning: " << dir << ": " << warning << "\n";
