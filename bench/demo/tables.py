@@ -24,7 +24,7 @@ def select(run, group, source=None):
 
 
 def groups(run):
-    """Returns (group, its name) for the groups of a run, the most meaningful first."""
+    """Yields (group, its name) for the groups of a run, the most meaningful first."""
     greedy = run["temperature"] == 0
     for (is_greedy, group), name in GROUPS.items():
         if is_greedy == greedy:

@@ -45,12 +45,12 @@ absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_
 /// not detected. Used by one thread.
 class VectorFile {
  public:
-  /// Creates PATH.part, or resumes after the rows in it; the file changes with the first Append().
-  /// InvalidArgument, before anything is written, for another file extension, if PATH or its
-  /// settings file exists, if a .part has other settings (CheckSettings) or none, if a .part is not
-  /// one that a run can have left, and if another kind of file, or a link, has one of these names.
-  /// FailedPrecondition while another run writes to the .part. Unavailable names the system call
-  /// that failed; a .part that this call created is then removed.
+  /// Creates PATH.part, or resumes after the rows in it; existing bytes do not change before the
+  /// first Append(). InvalidArgument, before anything is written, for another file extension, if
+  /// PATH exists or IsWritten() fails, if a .part has rows of other settings (CheckSettings) or no
+  /// settings, if a .part is not one that a run can have left, and if another kind of file, or a
+  /// link, has one of these names. FailedPrecondition while another run writes to the .part.
+  /// Unavailable names the system call that failed; a .part that this call created is then removed.
   static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
                                                           const nlohmann::ordered_json& settings,
                                                           int64_t num_rows, int64_t width);

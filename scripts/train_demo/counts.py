@@ -10,7 +10,7 @@ OWN_WEIGHT = 4  # weight of the target's own outputs, relative to all corpora to
 
 
 def _texts(work):
-    """Returns (name, weight, rows of ids) of each source and of the target's outputs; the weights sum to 1."""
+    """Yields (name, weight, rows of ids) of each source and of the target's outputs; the weights sum to 1."""
     for source in corpora.SOURCES:
         yield source.name, source.share / (1 + OWN_WEIGHT), corpora.load_tokens(work, source.name, "train")
     yield "own", OWN_WEIGHT / (1 + OWN_WEIGHT), np.load(work / "samples.npy", mmap_mode="r")
