@@ -1,7 +1,8 @@
-// Load on any server with OpenAI's /v1/embeddings: clients that send one batch after the other, as
-// fast as they are answered. Every reply is checked. Progress goes to stderr, a table of
-// throughput, latencies and errors to stdout. One thread does it all, so the client takes little of
-// a machine that it shares with the server; --encoding-format base64 makes it less.
+// Load generator for any server with OpenAI's /v1/embeddings. Each client sends one batch after the
+// other, as fast as the server replies. Every reply is checked. Progress goes to stderr; a table of
+// throughput, latencies and errors goes to stdout. Everything runs on one thread, so that the
+// client uses little of a machine shared with the server; --encoding-format base64 reduces this
+// further.
 
 #include <unistd.h>
 
@@ -36,8 +37,8 @@ using Clock = std::chrono::steady_clock;
 struct Flags {
   LoadFlags load;
   int64_t num_clients = 1, batch_size = 32, token_len = 128;
-  int64_t num_rounds = 10;   // requests of each client
-  int64_t num_requests = 0;  // of all clients together; 0: num_rounds counts
+  int64_t num_rounds = 10;   // requests per client
+  int64_t num_requests = 0;  // total over all clients; 0: use num_rounds
 };
 
 class EmbedLoad {
@@ -50,7 +51,7 @@ class EmbedLoad {
         num_planned_(num_left_),
         progress_(io_) {}
 
-  /// False: something went wrong.
+  /// False if anything failed.
   bool Run() {
     asio::co_spawn(io_, Main(), asio::detached);
     io_.run();
@@ -77,8 +78,8 @@ class EmbedLoad {
 
   std::string probe_error_;
   Clock::time_point begin_, end_;
-  Latencies latencies_;     // of replies that were as they must be
-  int64_t num_tokens_ = 0;  // of them, as the server counts
+  Latencies latencies_;     // of valid replies
+  int64_t num_tokens_ = 0;  // in valid replies, as counted by the server
   bool tells_tokens_ = true;
   ErrorCounts errors_;
   asio::steady_timer progress_;

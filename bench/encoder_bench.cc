@@ -1,9 +1,8 @@
-// The forward pass of encoders at the shapes of real ones, random weights, each beside the
-// machine's arithmetic peak measured in the same iteration, and its two large parts alone.
-// Counters:
-//   of_peak   time at the peak of the weights' type / time taken, the linear layers' and
-//   attention's
-//             operations counted
+// The forward pass of encoders, with the shapes of real models and random weights, and its two main
+// parts separately. Each is compared with the machine's arithmetic peak, measured in the same
+// iteration. Counters:
+//   of_peak   time at the peak of the weights' type / time taken, counting the operations of the
+//             linear layers and of attention
 // items_per_second are tokens. The last argument is the number of tokens of the one sequence.
 
 #include <benchmark/benchmark.h>
@@ -34,7 +33,7 @@ struct Shape {
   int64_t hidden, intermediate, num_layers, num_heads;
 
   int64_t head_dim() const { return hidden / num_heads; }
-  /// Multiplications and additions of the linear layers, and of attention, over one sequence.
+  /// Multiplications and additions of the linear layers and of attention, over one sequence.
   double LinearFlops(int64_t num_tokens) const {
     const int64_t weights = num_layers * hidden * (4 * hidden + 2 * intermediate);
     return 2.0 * static_cast<double>(weights * num_tokens);
@@ -62,7 +61,7 @@ std::vector<uint16_t> RandomBf16(int64_t count) {
   return values;
 }
 
-/// A BERT of random weights in `dir`.
+/// Writes a BERT with random weights to `dir`.
 void WriteModel(const Shape& shape, const std::string& dir) {
   const int64_t h = shape.hidden;
   nlohmann::json header;
@@ -126,7 +125,7 @@ std::unique_ptr<Encoder> MakeEncoder(const Shape& shape, DType dtype) {
   return std::move(encoder).value();
 }
 
-/// Runs `body` once per iteration, and beside it `flops` at the peak.
+/// In each iteration, runs `body` once and measures the time of `flops` at the peak.
 template <typename Body>
 void Measure(benchmark::State& state, DType dtype, double flops, Body&& body) {
   double taken = 0.0, limit = 0.0;
@@ -144,7 +143,7 @@ void Measure(benchmark::State& state, DType dtype, double flops, Body&& body) {
 
 void Forward(benchmark::State& state, const Shape& shape, DType dtype) {
   const int64_t num_tokens = state.range(0);
-  // Google Benchmark comes here several times for one shape.
+  // Google Benchmark calls this several times for one shape.
   static std::unique_ptr<Encoder> encoder;
   static std::string loaded;
   const std::string name = std::string(shape.name) + DTypeName(dtype);
@@ -158,7 +157,7 @@ void Forward(benchmark::State& state, const Shape& shape, DType dtype) {
   });
 }
 
-/// The linear layers alone, those of all layers.
+/// The linear layers alone, over all layers.
 void Linear(benchmark::State& state, const Shape& shape, DType dtype) {
   const int64_t num_tokens = state.range(0), h = shape.hidden;
   const std::vector<uint16_t> weights = RandomBf16(3 * h * std::max(h, shape.intermediate));
@@ -180,7 +179,7 @@ void Linear(benchmark::State& state, const Shape& shape, DType dtype) {
   });
 }
 
-/// Attention alone, that of all layers, behind the projections.
+/// Attention alone, over all layers, without the projections.
 void Attention(benchmark::State& state, const Shape& shape, DType) {
   const int64_t num_tokens = state.range(0), h = shape.hidden;
   std::mt19937 random(2);

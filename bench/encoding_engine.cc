@@ -1,14 +1,14 @@
 // An encoder without a server, driven over stdin and stdout by lines of JSON, for benches that
-// compare it with other libraries. The first line out describes the model. Each line in names the
-// inputs of one measurement as token ids, each line out tells the seconds that all of them took, in
-// passes of at most --max-batch-tokens tokens, in their order:
+// compare it with other libraries. The first output line describes the model. Each input line
+// contains the inputs of one measurement as token ids. Each output line contains the seconds that
+// all of them took, in order, in passes of at most --max-batch-tokens tokens:
 //
 //   {"ids": [[101, 2023, 102], [101, 102]], "pass_inputs": 8, "repeat": 3, "vectors": true}
 //   {"seconds": 0.0021, "passes": 1, "vectors": [[0.1, …], [0.2, …]]}
 //
-// "pass_inputs" (no bound) is the most inputs of a pass; "repeat" (1) runs all so often and tells
-// the mean; "vectors" (false) tells the results too. What
-// is wrong with a line is told as {"error": …}, and the next line is read.
+// "pass_inputs" (default: unbounded) is the maximum number of inputs per pass. "repeat" (1) is the
+// number of runs, whose mean is reported. "vectors" (false) adds the results. An invalid line is
+// answered with {"error": …}, and the next line is read.
 
 #include <cstdint>
 #include <iostream>
@@ -39,10 +39,10 @@ struct Flags {
   int64_t max_batch_tokens = EncodingLoop::Options().max_batch_tokens;
 };
 
-/// What a line asks for.
+/// Request of one input line.
 struct Work {
   std::vector<EncodeInput> inputs;
-  int64_t pass_inputs = 0;  // most inputs of a pass
+  int64_t pass_inputs = 0;  // maximum per pass
   int64_t num_repeats = 1;
   bool tells_vectors = false;
 };
@@ -68,7 +68,7 @@ absl::StatusOr<Work> ReadWork(const std::string& line, const EncodingModel& mode
   return work;
 }
 
-/// Where each pass ends, as EncodeQueue::Take cuts the inputs of one request.
+/// End of each pass, as EncodeQueue::Take splits the inputs of one request.
 std::vector<size_t> PassEnds(const Work& work, int64_t max_tokens) {
   std::vector<size_t> ends;
   int64_t num_tokens = 0, num_inputs = 0;

@@ -1,11 +1,12 @@
-// The whole engine at one model, without a draft, in three kinds of work:
-//   decode   one sequence, one token a step
-//   eight    eight sequences, eight rows a step
+// The whole engine with one model, without a draft, in three kinds of work:
+//   decode   one sequence, one token per step
+//   eight    eight sequences, eight rows per step
 //   prefill  one prompt of 512 tokens in one pass
 // Prints a line of JSON about the run, then one for each slice of work. Every slice also measures
-// what the machine can do at that moment: of_read is the time of a plain parallel read of the
-// weights' bytes over the time of a pass, of_peak the time of its operations at the dot-product
-// peak (bench/machine.h). Token ids are made up, so a model directory needs no tokenizer.
+// the machine's limits at that moment. of_read is the time of a plain parallel read of the weights'
+// bytes over the time of a pass. of_peak is the time of its operations at the dot-product peak
+// (bench/machine.h) over the time of a pass. Token ids are generated, so a model directory needs no
+// tokenizer.
 
 #include <algorithm>
 #include <cstdint>
@@ -38,7 +39,7 @@ struct Work {
   const char* name;
   int64_t num_sequences;
   int64_t prompt_len;
-  int64_t num_steps;  // 0: the prompt's own pass is what is measured
+  int64_t num_steps;  // 0: measure the prompt's own pass
 };
 
 constexpr Work kWorks[] = {
@@ -55,15 +56,15 @@ struct Flags {
   bool wait = false;
 };
 
-constexpr int kPeakRuns = 20;  // each takes a fraction of a millisecond; the shortest counts
+constexpr int kPeakRuns = 20;  // each takes a fraction of a millisecond; the fastest counts
 
-/// Elements of all linear layers: what every row of a pass is multiplied with.
+/// Number of weight elements of all linear layers, which every row of a pass is multiplied with.
 int64_t LayerElements(const ModelConfig& c) {
   const int64_t attention = 2 * (c.num_heads + c.num_kv_heads) * c.head_dim;
   return c.num_layers * c.hidden * (attention + 3 * c.intermediate);
 }
 
-/// Operations of one pass over `num_rows` rows that scores `num_scored` of them, each row attending
+/// Operations of one pass over `num_rows` rows, `num_scored` of which are scored. Each row attends
 /// to about `context` positions.
 double Flops(const ModelConfig& c, double num_rows, double num_scored, double context) {
   const double attention =
@@ -72,7 +73,7 @@ double Flops(const ModelConfig& c, double num_rows, double num_scored, double co
          num_scored * 2.0 * static_cast<double>(c.vocab_size * c.hidden);
 }
 
-/// A model and an engine that decodes plainly. Used by one thread.
+/// A model and an engine that decodes without a draft. Used by one thread.
 class Bench {
  public:
   static absl::StatusOr<std::unique_ptr<Bench>> Create(const Flags& flags);
@@ -84,7 +85,7 @@ class Bench {
   explicit Bench(int num_threads) : pool_(num_threads), read_(pool_) {}
 
   absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> NewSequences(const Work& work) const;
-  /// Weights that one pass reads.
+  /// Bytes of the weights that one pass reads.
   int64_t PassBytes() const;
 
   ThreadPool pool_;
@@ -136,11 +137,11 @@ absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> Bench::NewSequences(const
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (int64_t s = 0; s < work.num_sequences; ++s) {
     std::vector<TokenId> prompt;
-    for (int64_t i = 0; i < work.prompt_len; ++i) {  // bench/peers/run.py makes the same
+    for (int64_t i = 0; i < work.prompt_len; ++i) {  // same ids as in bench/peers/run.py
       prompt.push_back(TokenId{static_cast<int32_t>((104729 * s + 7919 * i) % vocab_size)});
     }
     Sequence::Options options;
-    options.sampling.max_new_tokens = work.num_steps + 2;  // never finished within the slice
+    options.sampling.max_new_tokens = work.num_steps + 2;  // does not finish within the slice
     SHORTLIST_ASSIGN_OR_RETURN(sequences.emplace_back(),
                                Sequence::Create(std::move(prompt), std::move(options), vocab_size));
   }

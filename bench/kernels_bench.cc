@@ -1,12 +1,13 @@
-// The kernels of a decode step and of prefill at the shapes of real models, each beside what the
-// machine can do: in every iteration the kernel runs once, then the plain read of as many bytes (or
-// the dot-product peak of as many operations), so that both see the same machine. Counters:
+// The kernels of a decode step and of prefill, with the shapes of real models, each compared with
+// the machine's limits. In every iteration the kernel runs once, then the plain read of as many
+// bytes (or the dot-product peak of as many operations), so that both see the same machine state.
+// Counters:
 //   of_read   time of the plain read / time of the kernel: 1 is the memory's limit
 //   of_head   time of the kernel / time of the full head for one token
 //   of_peak   time at the arithmetic peak (of bf16, or of bytes for quantised weights) / time of
 //             the kernel
-// Weights are copied so often that no cache holds them from one use to the next, but for
-// CachedPass.
+// There are enough copies of the weights that no cache holds them from one use to the next, except
+// in CachedPass.
 
 #include <benchmark/benchmark.h>
 
@@ -67,7 +68,7 @@ void FillBf16(void* data, int64_t count) {
   }
 }
 
-/// Rows of a head. Any bytes are codes; only scales have to be small.
+/// Fills rows of a head. Any bytes are valid codes; only scales must be small.
 void FillRows(void* data, DType dtype, int64_t num_rows, int64_t hidden) {
   const int64_t row_bytes = RowBytes(dtype, hidden);
   FillBf16(data, num_rows * row_bytes / 2);
@@ -138,9 +139,9 @@ void LayerStep(benchmark::State& state, const Shape& shape, DType dtype, bool pr
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
-/// All weights of a small model, pass after pass, as far as they go from the last-level cache. The
-/// plain read is of as many bytes of one buffer, again and again; both in runs, since each evicts
-/// what the other reads.
+/// Repeated passes over all weights of a small model, which come from the last-level cache as far
+/// as they fit. The plain read repeatedly reads one buffer of as many bytes. Each runs several
+/// times in a row, since it evicts the other's data.
 void CachedPass(benchmark::State& state, const Shape& shape, int64_t num_layers) {
   constexpr int kRun = 16;
   const int64_t num_tokens = state.range(0);
@@ -194,7 +195,7 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
     weight = Arena(shape.vocab_size * row_bytes);
     FillRows(weight.data(), dtype, shape.vocab_size, shape.hidden);
   }
-  // Sorted ids spread over the vocabulary, another set in each iteration.
+  // Sorted ids spread over the vocabulary; a different set in each iteration.
   std::mt19937 random(3);
   std::vector<int32_t> all(shape.vocab_size);
   for (int64_t i = 0; i < shape.vocab_size; ++i) all[i] = static_cast<int32_t>(i);
@@ -240,9 +241,9 @@ void Head(benchmark::State& state, const Shape& shape, DType dtype, Rows rows) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
-/// A sketch in two steps: 40 dimensions of all rows choose an eighth of them, 128 more of these
-/// choose 1,024; with noise or without, between two uses of the full head in int4 for one token,
-/// which it is to be cheap beside: of_head is its share of the head's time.
+/// A sketch in two steps: 40 dimensions of all rows choose an eighth of the rows, then 128 more
+/// dimensions of these choose 1,024. Runs with or without noise, between two uses of the full head
+/// in int4 for one token. of_head is the time relative to that head, and should be small.
 void SketchChoice(benchmark::State& state, const Shape& shape) {
   constexpr int64_t kRank = 40, kNumChosen = 1024;
   const int64_t num_tokens = state.range(0);
@@ -311,8 +312,8 @@ void SketchChoice(benchmark::State& state, const Shape& shape) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
-/// The weights that one EAGLE draft step reads: the join of embedding and feature, a layer, and the
-/// head, packed rows of it or all in turns. Counter: what the pruned head makes of the step.
+/// Reads the weights of one EAGLE draft step: the join of embedding and feature, a layer, and the
+/// head, alternately all of it or packed rows. Counter: speed-up of the step by the pruned head.
 void DraftStep(benchmark::State& state, const Shape& shape, DType dtype) {
   const int64_t num_rows = state.range(0);
   const int64_t row_bytes = RowBytes(dtype, shape.hidden);
@@ -400,7 +401,7 @@ void Attention(benchmark::State& state, const Shape& shape) {
   state.SetItemsProcessed(state.iterations() * num_tokens);
 }
 
-/// A draw from a row of logits, on one thread: what sampling adds to a step.
+/// A draw from a row of logits, on one thread: the cost of sampling in a step.
 void Race(benchmark::State& state) {
   const int64_t count = state.range(0);
   std::vector<float> logits = Activations(count);

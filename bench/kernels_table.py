@@ -3,9 +3,9 @@
 
 usage: build/release/bench/kernels_bench --benchmark_format=json | bench/kernels_table.py > bench/results/kernels.md
 
-A cell holds the time and its part of the limit: of a plain parallel read of as many bytes, or (prefill) of the
-dot-product peak, both measured in turns with the kernel. A draft step's says how many times faster than with the full
-head it is.
+A cell contains the time and its share of the limit: a plain parallel read of as many bytes, or (prefill) the
+dot-product peak, both measured alternately with the kernel. For a draft step it contains the speed-up over the full
+head.
 """
 
 import json
@@ -17,9 +17,9 @@ LIMITS = {"of_read": "{:.2f} of read", "of_head": "{:.3f} of the head's time", "
 
 
 def parse(name):
-    """("Layer", shape, dtype, "tokens:1") of Layer/SHAPE[/DTYPE]/tokens:1/manual_time."""
+    """Returns ("Layer", shape, dtype, "tokens:1") for Layer/SHAPE[/DTYPE]/tokens:1/manual_time."""
     operation, shape, *rest = name.removesuffix("/manual_time").split("/")
-    if not rest:  # a draw: the same for every shape
+    if not rest:  # a draw is the same for every shape
         return operation, "Any shape", "bf16", shape.replace(":", " ")
     dtype = rest.pop(0) if rest[0] in DTYPES else "bf16"
     return operation, shape, dtype, ", ".join(part.replace(":", " ") for part in rest)

@@ -46,7 +46,7 @@ int64_t ReadPlain(const char* data, int64_t bytes) {
 }
 
 __attribute__((target("avx512f,avx512bf16"))) float DotPeakBf16() {
-  // Sums that differ, or the compiler would keep one for all.
+  // Sums must differ, or the compiler would keep one for all.
   __m512 sums[kPeakSums];
   for (int i = 0; i < kPeakSums; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(sink + i));
   const __m512bh a = (__m512bh)_mm512_set1_epi32(0x3f803f80);
@@ -98,7 +98,7 @@ __attribute__((target("avx2,fma"))) float DotPeakFma() {
   return total;
 }
 
-/// Products of whole tiles, as many as the unit takes with sums of its own each.
+/// Products of whole tiles, each with its own sums, as many as the unit holds.
 template <bool kBytes>
 float TilePeak() {
   AmxTiles tiles{TileShapes{}};
@@ -149,7 +149,7 @@ double PlainRead::Seconds(int64_t bytes) {
 }
 
 double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool) {
-  // Multiplications and additions of a step and register, registers, and what does them.
+  // Multiply-adds per step and register, number of registers, and the loop that runs them.
   struct Peak {
     int products;
     int registers;

@@ -9,17 +9,16 @@
 
 namespace shortlist {
 
-/// Takes the instruction set that SHORTLIST_ISA names, where it names one; false, with a line on
-/// stderr, where this machine has none of that name.
+/// Selects the instruction set named by SHORTLIST_ISA, if set. Returns false, with a line on
+/// stderr, if this machine does not support that name.
 bool ChooseIsaOfEnvironment();
 
-/// A buffer, larger than any cache unless told otherwise, read front to back, over and over, by all
-/// threads at once: the plain parallel read that kernels are judged against. One thread at a time.
+/// A buffer that all threads read sequentially and repeatedly: the plain parallel read that kernels
+/// are compared with. By default it is larger than any cache. Used by one thread at a time.
 class PlainRead {
  public:
   explicit PlainRead(ThreadPool& pool, int64_t buffer_bytes = int64_t{512} << 20);
-  /// Reads the next `bytes` (cut between the threads in contiguous ranges) and returns the seconds
-  /// it took.
+  /// Reads the next `bytes`, split into contiguous ranges per thread. Returns the seconds it took.
   double Seconds(int64_t bytes);
 
  private:
@@ -28,10 +27,11 @@ class PlainRead {
   int64_t position_ = 0;
 };
 
-/// Seconds that `flops` multiplications and additions against weights of `dtype` take at the peak
-/// of the pool's threads, register to register, for CurrentIsa(): products of bf16 or byte tiles
-/// (AMX); bf16 dot products (AVX-512 BF16), byte dot products (AVX-512 VNNI) for quantised weights;
-/// f32 multiply-adds for f32 and f16, and on machines without. Measured anew in each call.
+/// Returns the seconds that `flops` multiplications and additions against weights of `dtype` take
+/// at the peak of the pool's threads, register to register. Uses products of bf16 or byte tiles
+/// with AMX, else bf16 dot products (AVX-512 BF16), and byte dot products (AVX-512 VNNI) for
+/// quantised weights. For f32 and f16, and without such instructions, uses f32 multiply-adds.
+/// Measured anew in each call.
 double PeakDotSeconds(double flops, DType dtype, ThreadPool& pool);
 
 }  // namespace shortlist

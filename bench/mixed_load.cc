@@ -1,7 +1,7 @@
-// What a bulk ingestion costs those who use the same server: queries, one short text each at a
-// fixed rate, and streams of completions, first alone, then beside the ingestion. A query's latency
-// counts from the moment it was due, so that one that has to wait for its turn to be sent is seen
-// to wait. One thread does it all. Progress goes to stderr, a table to stdout.
+// Measures the cost of a bulk ingestion for other users of the same server. Queries (one short text
+// each, at a fixed rate) and streams of completions run first alone, then during the ingestion. A
+// query's latency counts from the time it was due, so it includes waiting to be sent. Everything
+// runs on one thread. Progress goes to stderr, a table to stdout.
 
 #include <unistd.h>
 
@@ -38,13 +38,13 @@ using Clock = std::chrono::steady_clock;
 
 struct Flags {
   LoadFlags load;
-  double query_rate = 10.0;  // a second; 0: no queries
+  double query_rate = 10.0;  // per second; 0: no queries
   int64_t query_len = 16;
   double idle_seconds = 30.0;
   int64_t num_bulk_texts = 100'000, bulk_len = 128, bulk_batch = 64, num_bulk_clients = 1;
-  std::string bulk_api_key;  // empty: as of the queries
+  std::string bulk_api_key;  // empty: same as for queries
   int64_t num_streams = 0, stream_len = 128;
-  std::string stream_model;  // empty: the field is left out
+  std::string stream_model;  // empty: the field is omitted
 };
 
 double SecondsSince(Clock::time_point begin) {
@@ -55,7 +55,7 @@ double SecondsSince(Clock::time_point begin) {
 struct Phase {
   Clock::time_point begin = Clock::now();
   bool is_over = false;
-  double seconds = 0.0;  // once it is over
+  double seconds = 0.0;  // set at the end
   Latencies queries;
   int64_t num_stream_tokens = 0;
   int64_t num_running = 0;  // coroutines
@@ -80,7 +80,7 @@ class MixedLoad {
     if (!flags.bulk_api_key.empty()) bulk_http_.api_key = flags.bulk_api_key;
   }
 
-  /// False: something went wrong.
+  /// False if anything failed.
   bool Run() {
     asio::co_spawn(io_, Main(), asio::detached);
     io_.run();
@@ -107,7 +107,7 @@ class MixedLoad {
   asio::io_context io_{1};
   EmbeddingsBodies query_bodies_, bulk_bodies_;
   InputTokens input_tokens_;
-  std::vector<std::unique_ptr<HttpClient>> idle_clients_;  // of queries
+  std::vector<std::unique_ptr<HttpClient>> idle_clients_;  // for queries
   int64_t num_streams_begun_ = 0;
 
   std::string probe_error_;
@@ -157,7 +157,7 @@ void MixedLoad::Begin(Phase& phase) {
   }
 }
 
-/// Begins nothing more, and waits for what has begun.
+/// Starts nothing more, and waits for running queries and streams.
 asio::awaitable<void> MixedLoad::End(Phase& phase) {
   phase.seconds = SecondsSince(phase.begin);
   phase.is_over = true;
@@ -196,7 +196,7 @@ asio::awaitable<void> MixedLoad::Query(Phase& phase, Clock::time_point due) {
   --phase.num_running;
 }
 
-/// One completion after the other; the last one is broken off.
+/// Sends one completion after the other. The last one is cut off at the end of the phase.
 asio::awaitable<void> MixedLoad::Stream(Phase& phase) {
   HttpClient client(flags_.load.http);
   while (!phase.is_over) {
@@ -257,7 +257,8 @@ asio::awaitable<void> MixedLoad::BulkClient() {
   --ingestion_.num_running;
 }
 
-/// Adds to `num_tokens` what the server tells; false: an error, which is counted.
+/// Adds the tokens that the server reports to `num_tokens`. Returns false on error, which is
+/// counted.
 bool MixedLoad::Check(const HttpReply& reply, int64_t num_inputs, int64_t& num_tokens) {
   if (reply.status != 200) {
     errors_.Add(reply);

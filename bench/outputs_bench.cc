@@ -1,8 +1,8 @@
-// What sparse vectors and multi-vectors add to a pass that makes dense ones: bge-m3's three outputs
-// of one pass beside dense ones alone, by turns.
+// Measures the additional cost of sparse vectors and multi-vectors in a pass that makes dense ones:
+// bge-m3's three outputs of one pass, alternating with dense ones alone.
 //
 // usage: outputs_bench DIR [ROUNDS]
-// DIR: as bench/outputs_model.py makes it. Prints medians in ms and the median of the ratios.
+// DIR: made by bench/outputs_model.py. Prints medians in ms and the median of the ratios.
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""Writes a model of random weights for outputs_bench: bge-m3's architecture and heads, at its shape or a smaller one.
+"""Writes a model with random weights for outputs_bench: bge-m3's architecture and heads, in its shape or smaller.
 
 usage: outputs_model.py DIR [--hidden 1024 --layers 24 --heads 16 --vocab 32000]
 Run with a Python that has torch, transformers and tokenizers."""

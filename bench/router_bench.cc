@@ -1,4 +1,4 @@
-// Costs of the Router's bookkeeping: one scheduling step, matching a cached prompt, and how both
+// Cost of the Router's bookkeeping: one scheduling step, matching a cached prompt, and how both
 // grow with the tree.
 
 #include <benchmark/benchmark.h>
@@ -28,9 +28,8 @@ int32_t Insert(KvPool& pool, RadixCache& cache, int32_t root, std::span<const To
   return inserted.node;
 }
 
-/// One step of a full engine: all running requests decode, one of those waiting takes the place of
-/// one that has gone and left its tokens in the tree, and the queue is in order again with another
-/// that has arrived.
+/// One step of a full engine. All running requests decode; a waiting request replaces one that has
+/// finished and left its tokens in the tree; a new arrival is sorted into the queue.
 void BM_SchedulingStep(benchmark::State& state) {
   const int64_t num_running = state.range(0);
   const int64_t num_queued = state.range(1);
@@ -99,8 +98,8 @@ BENCHMARK(BM_SchedulingStep)
     ->Args({256, 64})
     ->Unit(benchmark::kMicrosecond);
 
-/// A tree of `nodes` runs, and in it a prompt of 32k tokens that came in chunks of 512: found, and
-/// its slots copied out.
+/// Finds a prompt of 32k tokens, inserted in chunks of 512, in a tree of `nodes` runs, and copies
+/// out its slots.
 void BM_MatchLongPrompt(benchmark::State& state) {
   constexpr int64_t kLen = 32 * 1024, kChunk = 512, kRun = 16;
   const int64_t nodes = state.range(0);
@@ -129,7 +128,7 @@ BENCHMARK(BM_MatchLongPrompt)
     ->Range(10, 100'000)
     ->Unit(benchmark::kMicrosecond);
 
-/// In a full tree of `nodes` runs of 16 tokens: evict one, insert one, lock and unlock it.
+/// In a full tree of `nodes` runs of 16 tokens: evicts one, inserts one, locks and unlocks it.
 void BM_InsertAndEvict(benchmark::State& state) {
   constexpr int64_t kRun = 16;
   const int64_t nodes = state.range(0);

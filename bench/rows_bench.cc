@@ -1,9 +1,9 @@
-// What a pass over a few rows costs, next to a pass over one row and next to prefill: the linear
-// layers of one decoder layer, weights from memory, all row counts in turns in one run.
+// Cost of a pass over a few rows, compared with a pass over one row and with prefill: the linear
+// layers of one decoder layer, weights from memory, all row counts alternating in one run.
 //
-// With A the time of one row and P the time of a row of a 512-row pass, R rows need not take longer
-// than max(A, R * P): the weights are read once, and the arithmetic is prefill's. The table shows
-// the time over that bound, and over A.
+// With A the time of one row and P the time per row of a 512-row pass, R rows should take at most
+// max(A, R * P): the weights are read once, and the arithmetic is that of prefill. The table shows
+// the time relative to that bound and to A.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kPrefillRows = 512;
-/// Weights of all layers together: more than any cache holds.
+/// Weights of all layers together, more than any cache holds.
 constexpr int64_t kColdBytes = int64_t{256} << 20;
 
 struct Shape {
@@ -57,7 +57,7 @@ struct Flags {
   int num_rounds = 15;
 };
 
-/// The linear layers of one decoder layer, of random weights.
+/// The linear layers of one decoder layer, with random weights.
 struct Layer {
   PackedLinear qkv, output, gate, up, down;
 
@@ -144,7 +144,7 @@ void MeasureLayer(const Shape& shape, DType dtype, const Flags& flags, ThreadPoo
               });
 }
 
-/// As many rows of a head as a layer has weights.
+/// Measures as many rows of a head as a layer has weights.
 void MeasureHead(const Shape& shape, DType dtype, const Flags& flags, ThreadPool& pool) {
   const int64_t row_bytes = RowBytes(dtype, shape.hidden);
   const int64_t num_rows = shape.elements() / shape.hidden / 1024 * 1024;
@@ -153,7 +153,7 @@ void MeasureHead(const Shape& shape, DType dtype, const Flags& flags, ThreadPool
   std::mt19937 random(3);
   auto* const bits = static_cast<uint16_t*>(weight.data());
   for (int64_t i = 0; i < weight.bytes() / 2; ++i) {
-    bits[i] = static_cast<uint16_t>((random() & 0x807f) | 0x3c00);  // any bytes are codes
+    bits[i] = static_cast<uint16_t>((random() & 0x807f) | 0x3c00);  // any bytes are valid codes
   }
   std::vector<int32_t> best(kPrefillRows);
   int64_t next = 0;

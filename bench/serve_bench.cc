@@ -1,5 +1,6 @@
-// What HTTP costs: the same requests through a Router in this process, and through a whole server
-// over it, in turns. Prints one line of JSON for each round, and the ratio of the medians.
+// Measures the cost of HTTP: the same requests through a Router in this process, and through a
+// whole server over it, alternating. Prints one line of JSON for each round, and the ratio of the
+// medians.
 
 #include <poll.h>
 
@@ -42,7 +43,7 @@ std::string PromptOf(const std::string& body) {
   return nlohmann::json::parse(body)["prompt"].get<std::string>();
 }
 
-/// Tokens a second of all requests together, straight from the router. The server over it must be
+/// Tokens per second of all requests together, directly from the router. The server over it must be
 /// idle.
 double RunDirectly(const Flags& flags, const Session& session, const PromptEncoder& encoder,
                    Router& router, int64_t round) {
@@ -68,7 +69,7 @@ double RunDirectly(const Flags& flags, const Session& session, const PromptEncod
   return static_cast<double>(num_tokens) / SecondsSince(begin);
 }
 
-/// The same over HTTP, each request a stream of its own.
+/// Tokens per second over HTTP, each request in its own stream.
 double RunOverHttp(const Flags& flags, uint16_t port, int64_t round) {
   const Clock::time_point begin = Clock::now();
   std::vector<std::unique_ptr<StreamClient>> clients;
@@ -101,7 +102,7 @@ double Median(std::vector<double> values) {
 
 absl::Status Run(const Flags& flags) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
-  // Without a cache every round computes all of its prompts.
+  // Without a cache every round computes all its prompts.
   const SchedulerOptions scheduling{
       .max_total_tokens = flags.num_streams * (8 * flags.num_prompt_words + flags.max_tokens + 64),
       .disable_radix_cache = true};
@@ -109,7 +110,7 @@ absl::Status Run(const Flags& flags) {
                              Engine::Create(session->models(), session->decoding(), scheduling));
   const PromptEncoder encoder(session->models().tokenizer());
   Router& router = engine->router();
-  std::mutex router_mutex;  // the server's thread may look at it behind the last reply
+  std::mutex router_mutex;  // the server's thread may read the router after the last reply
   Server::Options options;
   options.http.port = 0;
   options.logs_requests = false;

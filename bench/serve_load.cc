@@ -1,6 +1,6 @@
-// Many streams at once against a running `shortlist serve`, some of whose readers go at a random
-// moment, some of whom read a few bytes at a time. Prints one line of JSON: how the requests ended,
-// latencies as the well-behaved saw them, and what the server holds before and after.
+// Many concurrent streams against a running `shortlist serve`. Some readers disconnect at a random
+// time, some read a few bytes at a time. Prints one line of JSON: how the requests ended, the
+// latencies of normal readers, and the server's resources before and after.
 
 #include <poll.h>
 
@@ -31,18 +31,18 @@ struct Flags {
   double seconds = 60.0;
   double disconnecting = 0.1, slow = 0.05;  // shares of the requests
   int64_t num_prompt_words = 24, max_tokens = 64;
-  int64_t pid = 0;  // of the server, for its memory; 0: unknown
+  int64_t pid = 0;  // server process, for its memory use; 0: unknown
   uint64_t seed = 1;
 };
 
 enum class Kind { kSteady, kDisconnecting, kSlow };
 
-/// One of the streams: a request after the other.
+/// One stream, which sends one request after the other.
 struct Slot {
   std::unique_ptr<StreamClient> client;
   Kind kind = Kind::kSteady;
   Clock::time_point begin, last_event, leaves;
-  Clock::time_point next_read;  // of a slow reader
+  Clock::time_point next_read;  // for a slow reader
 };
 
 struct Counts {
@@ -161,7 +161,7 @@ class Load {
   Counts counts_;
 };
 
-/// What /v1/loads says once nothing is asked any more.
+/// Waits until the server is idle. Returns its /v1/loads.
 nlohmann::json AwaitIdle(uint16_t port) {
   nlohmann::json load;
   for (int i = 0; i < 100; ++i) {

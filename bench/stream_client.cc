@@ -73,7 +73,7 @@ int64_t StreamClient::Read(size_t max_bytes) {
   return num_events;
 }
 
-/// Line by line; sizes of chunks are lines that begin otherwise.
+/// Scans complete lines. Chunk sizes are lines with other beginnings.
 void StreamClient::Scan(int64_t& num_events) {
   size_t begin = 0;
   for (size_t end; (end = pending_.find('\n', begin)) != pending_.npos; begin = end + 1) {

@@ -7,20 +7,20 @@
 
 namespace shortlist {
 
-/// One streamed completion over a connection of its own, on 127.0.0.1. The socket does not block;
-/// wait for fd() with poll.
+/// One streamed completion over its own connection to 127.0.0.1. The socket is non-blocking; wait
+/// for fd() with poll.
 class StreamClient {
  public:
-  /// What has been seen of the reply.
+  /// State of the reply so far.
   enum class State {
     kOpen,
-    kDone,     // the stream came to its end
-    kRefused,  // another status than 200
-    kBroken,   // the connection ended before the stream did, or never was
+    kDone,     // the stream has ended
+    kRefused,  // a status other than 200
+    kBroken,   // the connection failed, or ended before the stream did
   };
 
-  /// Connects and sends `body` to POST /v1/completions. `receive_bytes`: of the kernel's buffer; 0:
-  /// its default.
+  /// Connects and sends `body` to POST /v1/completions. `receive_bytes`: size of the kernel's
+  /// receive buffer; 0: its default.
   StreamClient(uint16_t port, const std::string& body, int receive_bytes = 0);
   ~StreamClient();
   StreamClient(const StreamClient&) = delete;
@@ -28,7 +28,7 @@ class StreamClient {
 
   int fd() const { return socket_; }
   State state() const { return state_; }
-  /// Reads at most `max_bytes` of what is there and returns the number of events that came with it.
+  /// Reads at most `max_bytes` of the available bytes. Returns the number of complete events read.
   int64_t Read(size_t max_bytes);
   const std::string& status_line() const { return status_line_; }
 
@@ -38,15 +38,15 @@ class StreamClient {
   int socket_ = -1;
   State state_ = State::kOpen;
   std::string status_line_;
-  std::string pending_;  // read, not scanned: at most a line
+  std::string pending_;  // received, not yet scanned: at most one line
 };
 
-/// A completion of `num_prompt_words` made-up words, streamed, with `max_tokens` of output that no
-/// end of text cuts short. `number` makes prompts differ.
+/// Request body for a streamed completion: a prompt of `num_prompt_words` random words, and exactly
+/// `max_tokens` tokens of output (ignore_eos). Different `number`s give different prompts.
 std::string CompletionBody(const std::string& model, int64_t number, int64_t num_prompt_words,
                            int64_t max_tokens);
 
-/// The body of a GET, empty when there is none.
+/// Returns the body of a GET reply, empty on failure.
 std::string HttpGet(uint16_t port, const std::string& path);
 
 }  // namespace shortlist

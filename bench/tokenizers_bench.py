@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Measures `shortlist tokenize` beside Hugging Face's `tokenizers`: same texts, same threads, in turns.
+"""Measures `shortlist tokenize` next to Hugging Face's `tokenizers`: same texts, same threads, alternately.
 
 usage: bench/tokenizers_bench.py SHORTLIST DATA [--megabytes N] [--rounds N] [--threads N] [--only NAME,NAME]
   SHORTLIST  the binary
   DATA       the directory with tokenizers/ and corpora/
 
-Every round starts both sides afresh, so neither knows a word before. Only encoding is timed, without
-reading files or loading the tokenizer; the library encodes a batch without offsets, which is its
-fastest way. A figure is the median over the rounds, a ratio the median of the rounds' ratios, with
-the lowest and the highest beside it. Nothing else should run on the machine.
+Every round starts both sides anew, so neither has cached words. Only encoding is timed, without reading files or
+loading the tokenizer. The library encodes a batch without offsets, which is its fastest way. A figure is the median
+over the rounds, a ratio the median of the rounds' ratios, with the lowest and the highest next to it. Nothing else
+should run on the machine.
 Needs: pip install tokenizers sentencepiece
 """
 

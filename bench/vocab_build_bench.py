@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast `shortlist vocab build` counts, beside a Python loop over tokenizers' encode_batch with as many threads.
+"""Measures how fast `shortlist vocab build` counts, next to a Python loop over tokenizers' encode_batch.
 
 usage: vocab_build_bench.py SHORTLIST TOKENIZER.json TEXT.jsonl [--threads N] [--repetitions N]
 
-Both count tokens of the rows' "text"; shortlist counts pairs of them too and writes the list. The loop adds up the ids
-of a batch with numpy, which is what it costs least with. Interleaved; the fastest run of each counts. Needs numpy and
-tokenizers.
+Both use the same number of threads and count tokens of the rows' "text"; shortlist also counts pairs and writes the
+list. The loop adds up the ids of a batch with numpy, its cheapest way. Interleaved; the fastest run of each counts.
+Needs numpy and tokenizers.
 """
 
 import argparse

@@ -32,7 +32,7 @@ constexpr char kHelp[] =
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// SIGINT sets `interrupted` as long as this lives.
+/// While this lives, SIGINT sets `interrupted`.
 class InterruptScope {
  public:
   InterruptScope() {
@@ -50,7 +50,7 @@ class InterruptScope {
   struct sigaction before_ {};
 };
 
-/// Its encoder; where the model has no chat template, that is said.
+/// Returns the model's encoder. Notes on stderr if the model has no chat template.
 absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flags,
                                                            const Tokenizer& tokenizer,
                                                            const ModelSource& source,
@@ -67,16 +67,16 @@ absl::StatusOr<std::unique_ptr<PromptEncoder>> OpenEncoder(const ChatFlags& flag
   return std::make_unique<PromptEncoder>(std::move(encoder));
 }
 
-/// What answers a conversation.
+/// Answers a conversation.
 class Responder {
  public:
   virtual ~Responder() = default;
-  /// Writes what comes of the transcript, whose last message is the user's, and adds the
-  /// assistant's to it where there is one.
+  /// Writes the reply to the transcript, whose last message is the user's. Adds the assistant's
+  /// message to the transcript if there is one.
   virtual absl::Status Respond(Transcript& transcript, std::ostream& out) = 0;
 };
 
-/// Shows what a model would read.
+/// Shows the prompt that a model would read.
 class PromptShower final : public Responder {
  public:
   static absl::StatusOr<std::unique_ptr<Responder>> Create(const ChatFlags& flags) {
@@ -163,7 +163,7 @@ class Answerer final : public Responder {
                                                    " with the answer: /reset begins a new one"));
   }
 
-  /// Steps until the answer ends, by itself or by SIGINT.
+  /// Steps until the answer ends or SIGINT stops it.
   absl::Status Generate(TokenizedGenerateReqInput input, OutputText text, std::string& answer,
                         std::ostream& out) {
     const InterruptScope scope;
@@ -186,7 +186,7 @@ class Answerer final : public Responder {
     return absl::OkStatus();
   }
 
-  /// On stderr, once.
+  /// Reports a draft failure on stderr, once.
   void NoteDraftFailure() {
     const absl::Status& failure = engine_->speculative().draft_error();
     if (failure.ok() || std::exchange(failure_noted_, true)) return;
@@ -200,7 +200,7 @@ class Answerer final : public Responder {
   int64_t context_len_ = 0;
 };
 
-/// "/reset" and the like. InvalidArgument for what is none.
+/// Runs "/reset" and the other commands. InvalidArgument for an unknown command.
 absl::Status RunCommand(const std::string& line, Transcript& transcript) {
   const size_t name_end = std::min(line.find(' '), line.size());
   const std::string name = line.substr(0, name_end);

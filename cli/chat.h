@@ -9,16 +9,16 @@
 
 namespace shortlist {
 
-/// `shortlist chat`: each line of `in` is a message of the user's, answered on `out` as the tokens
-/// come; lines that begin with "/" are commands. Turns share their prefix in the radix cache.
-/// SIGINT ends an answer that is being written; what there is of it stays in the conversation.
+/// `shortlist chat`: answers each line of `in`, a user message, on `out` as tokens arrive. Lines
+/// that begin with "/" are commands. Turns share their prefix in the radix cache. SIGINT ends the
+/// answer in progress; its text so far stays in the conversation.
 ///
-/// With `is_interactive` a prompt is shown, and an error costs the line that it is about; without
-/// it, the first error ends the chat.
+/// With `is_interactive` a prompt is shown, and an error discards only the line that caused it.
+/// Otherwise the first error ends the chat.
 ///
-/// With flags.show_prompt no weights are read and nothing is answered: lines are by turns the
-/// user's and the assistant's, and what the model would read after each of the user's, rendered and
-/// as token ids, is written.
+/// With flags.show_prompt no weights are read and nothing is answered. The lines of `in` then
+/// alternate between user and assistant messages. After each user message, the prompt that the
+/// model would read is written as rendered text and as token ids.
 absl::Status RunChat(const ChatFlags& flags, bool is_interactive, std::istream& in,
                      std::ostream& out);
 

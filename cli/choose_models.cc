@@ -28,7 +28,7 @@ constexpr char kDemoName[] = "demo";
 constexpr char kDemoConversation[] = "zero_shot";
 constexpr int64_t kDemoTop = 512, kDemoSuccessors = 384, kDemoDynamicRows = 128;
 
-/// Fills in the demo pair; what was given stays.
+/// Fills in the demo pair; flags that were given stay.
 absl::Status TakeDemoPair(ServeFlags& flags) {
   const absl::StatusOr<fs::path> found = FindAtOrAboveProgram("models/demo/target/config.json");
   if (!found.ok()) {
@@ -50,7 +50,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
-/// Whether the model has nothing to generate text with.
+/// True if the model in `source` cannot generate text.
 bool IsEncoder(const ModelSource& source) {
   const absl::StatusOr<nlohmann::json> file = source.ReadJson("config.json");
   if (!file.ok()) return false;

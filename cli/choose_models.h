@@ -6,11 +6,11 @@
 
 namespace shortlist {
 
-/// Which models `shortlist serve` serves, and what clients call the generating one. --model is
-/// where embeddings or scores are named instead, if its config.json's architecture makes them, or
-/// --is-embedding says so, or it is a reranker that answers yes or no; without any model the demo
-/// pair is served. Errors of ModelSource::Open; InvalidArgument names flags that contradict each
-/// other; NotFound where there is no demo pair.
+/// Chooses the models that `shortlist serve` serves and the name of the generating model. Moves
+/// --model to `flags.embed` or `flags.rerank` if its config.json describes an encoder or
+/// classifier, if --is-embedding is set, or if it is a yes/no reranker. Without any model, selects
+/// the demo pair. Returns errors of ResolveModelDir, InvalidArgument naming flags that contradict
+/// each other, and NotFound if the demo pair is missing.
 absl::Status ChooseModels(ServeFlags& flags);
 
 }  // namespace shortlist

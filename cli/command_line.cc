@@ -37,13 +37,13 @@ constexpr char kEncoding[] = "Embed and rank texts";
 constexpr char kLists[] = "Models and vocabulary lists";
 constexpr char kShell[] = "The shell";
 
-/// What to exit with; an error goes to stderr.
+/// Returns the exit code; an error goes to stderr.
 int ExitCode(const absl::Status& status) {
   if (!status.ok()) std::cerr << "shortlist: " << status.message() << "\n";
   return ExitCodeOf(status);
 }
 
-/// What to exit with behind `code`, once all that was written to standard output is there or lost.
+/// Flushes standard output. Returns `code`, or kExitFailed if it was kExitOk and output was lost.
 int FlushOutput(int code) {
   std::cout.flush();
   if (code != kExitOk || std::cout) return code;
@@ -120,7 +120,7 @@ void CommandLine::AddVocabulary() {
   CLI::App* const vocab = app_.add_subcommand(
       "vocab", "Make, look at, measure and convert what chooses a draft's rows");
   const auto vocab_command = std::make_shared<VocabCommand>(*vocab);
-  vocab->group(kLists);  // which its commands would inherit, were it set before
+  vocab->group(kLists);  // set last: its subcommands would inherit it
   commands_.push_back(
       {vocab, [vocab_command] { return ExitCode(vocab_command->Run(std::cin, std::cout)); }});
   Add<ShowFlags>(kLists, "show", "Describe a model directory and this machine", AddShowFlags,

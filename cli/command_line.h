@@ -9,15 +9,14 @@
 
 namespace shortlist {
 
-/// Every command of `shortlist` with its flags. Used once, by one thread.
+/// All commands of `shortlist` with their flags. Used once, by one thread.
 class CommandLine {
  public:
   CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// Parses the arguments, runs the command that they name and returns what to exit with
-  /// (cli/exit_code.h). Messages
+  /// Parses the arguments, runs the command and returns the exit code (cli/exit_code.h). Messages
   /// go to stderr, help and output to stdout.
   int Run(int argc, char** argv);
 
@@ -26,10 +25,10 @@ class CommandLine {
  private:
   struct Command {
     CLI::App* app = nullptr;
-    std::function<int()> run;  // what to exit with
+    std::function<int()> run;  // returns the exit code
   };
 
-  /// A command whose flags `add_flags` adds, below the heading of `topic`.
+  /// Adds a command with the flags of `add_flags`, listed below the heading `topic`.
   template <typename Flags>
   void Add(const std::string& topic, const std::string& name, const std::string& description,
            void (*add_flags)(CLI::App&, Flags&), std::function<int(const Flags&)> run);

@@ -22,7 +22,7 @@
 namespace shortlist {
 namespace {
 
-// --sweep takes the vocabulary's size over these.
+// --sweep tries the vocabulary's size divided by each of these.
 constexpr int64_t kSweepDivisors[] = {2, 4, 8, 16, 32};
 
 /// The ways to decode: engines[i] runs contenders[i].
@@ -55,7 +55,7 @@ absl::Status Add(Session& session, Contender contender, bool use_draft,
   return absl::OkStatus();
 }
 
-/// `rows`: those that a draft step scores besides the base, by what chooses them.
+/// Adds a contender with `base` and the additional rows in `rows`. Sets its name.
 absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base, Contender rows,
                        Field& field) {
   std::string& name = rows.name;
@@ -75,7 +75,7 @@ absl::Status AddPruned(Session& session, std::shared_ptr<const VocabBase> base, 
   return Add(session, std::move(rows), /*use_draft=*/true, std::move(base), field);
 }
 
-/// A number of rows of --sweep, by what they are for. Refused where the list has no such base.
+/// Adds a --sweep contender of `num_rows` rows in all. Refused if the list has no such base.
 absl::Status AddSize(Session& session, VocabOptions options, int64_t num_rows, int64_t dynamic_rows,
                      int64_t successor_rows, Field& field) {
   options.top_n = num_rows - dynamic_rows - successor_rows;
@@ -90,9 +90,9 @@ absl::Status AddSize(Session& session, VocabOptions options, int64_t num_rows, i
                    {.dynamic_rows = dynamic_rows, .successor_rows = successor_rows}, field);
 }
 
-/// The list at several sizes: alone, with dynamic rows, and with successors too, for as many rows
-/// in all. Successors take at most half of what dynamic rows leave. InvalidArgument where dynamic
-/// rows leave nothing, or the list has none of these sizes.
+/// Adds the list at several sizes: alone, with dynamic rows, and with successors too, with the same
+/// total number of rows. Successors take at most half of what dynamic rows leave. InvalidArgument
+/// if dynamic rows leave nothing, or if the list has none of these sizes.
 absl::Status AddSweep(Session& session, Field& field) {
   VocabOptions options = session.flags().vocab;
   if (options.custom_vocab_path.empty() || options.top_n || options.ratio || options.coverage) {
@@ -124,7 +124,7 @@ absl::Status AddSweep(Session& session, Field& field) {
   return absl::InvalidArgumentError("--sweep: " + field.refused.back().why);
 }
 
-/// The size that is found while requests run, and with --sweep each that it may be.
+/// Adds the list with the size found while requests run, and with --sweep each possible size.
 absl::Status AddLadder(Session& session, bool sweep, Field& field) {
   const BaseLadder& ladder = *session.ladder();
   Contender rows{.dynamic_rows = session.flags().dynamic_rows,
@@ -133,7 +133,7 @@ absl::Status AddLadder(Session& session, bool sweep, Field& field) {
                  .sketch_rows = SketchRows(session)};
   for (size_t size = 0; sweep && size < ladder.rows().size(); ++size) {
     SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base, ladder.Base(size));
-    if (base->is_full_head()) continue;  // it is there anyway
+    if (base->is_full_head()) continue;  // is a contender already
     SHORTLIST_RETURN_IF_ERROR(AddPruned(session, std::move(base), rows, field));
   }
   rows.finds_size = true;
@@ -141,7 +141,7 @@ absl::Status AddLadder(Session& session, bool sweep, Field& field) {
   return AddPruned(session, session.base(), rows, field);
 }
 
-/// The share of the sketch that is found while requests run, and each power of two that it may be.
+/// Adds each power of two as number of sketch rows, and the number found while requests run.
 absl::Status AddShares(Session& session, Field& field) {
   const RunFlags& flags = session.flags();
   Contender rows{.dynamic_rows = flags.dynamic_rows,
@@ -157,7 +157,7 @@ absl::Status AddShares(Session& session, Field& field) {
   return AddPruned(session, session.base(), rows, field);
 }
 
-/// What is done where nothing else is said.
+/// Adds the default way to decode: a sketch without a list.
 absl::Status AddSketchAlone(Session& session, Field& field) {
   return AddPruned(session, session.base(),
                    {.dynamic_rows = session.flags().dynamic_rows,
@@ -205,7 +205,7 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   return field;
 }
 
-/// Adds what one repetition of prompt number `prompt` came to.
+/// Adds the result of one repetition of prompt number `prompt`.
 void Record(const Completion& completion, size_t prompt, Contender& contender, Field& field) {
   const bool is_first_run = field.outputs.size() == prompt;
   if (is_first_run) field.outputs.push_back(completion.output_ids);
@@ -222,7 +222,7 @@ void Record(const Completion& completion, size_t prompt, Contender& contender, F
 }
 
 /// Interleaved: each group of --batch prompts runs in every way before the next group starts, so
-/// that a machine that slows down slows all of them.
+/// that a slowdown of the machine affects all ways.
 absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& field) {
   const std::span<const Session::Request> requests = session.requests();
   const auto group_size = static_cast<size_t>(session.flags().batch);
@@ -251,7 +251,7 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
   return absl::OkStatus();
 }
 
-/// What sizes came to in the end.
+/// Records the sizes that were found at the end.
 void TellFoundSizes(Field& field) {
   for (size_t c = 0; c < field.engines.size(); ++c) {
     Contender& contender = field.contenders[c];

@@ -8,13 +8,14 @@
 
 namespace shortlist {
 
-/// `shortlist compare`: decodes the prompts plainly, with the draft over its full head, over the
-/// list, and over list and dynamic rows, as far as `flags` ask for them, interleaved and
-/// repeated, and writes a report to `out` (WriteTables, or WriteJson with --json). With --sweep,
-/// list, and list and dynamic rows, come in several sizes, in pairs with as many rows at most.
+/// `shortlist compare`: decodes the prompts in several ways, interleaved and repeated, and writes a
+/// report to `out` (WriteTables, or WriteJson with --json). The ways are plain decoding, the draft
+/// with its full head, with the list, and with list and dynamic rows, as far as `flags` request
+/// them. With --sweep, the list runs at several sizes, with and without dynamic rows, with the same
+/// maximum number of rows in both cases.
 ///
-/// Returns whether every output had the ids of plain decoding. Rejection sampling at a temperature
-/// draws other outputs by design: they are not compared then, and count as fine.
+/// Returns true if every output had the ids of plain decoding. Rejection sampling at a temperature
+/// draws other outputs by design: these are not compared and count as identical.
 absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out);
 
 }  // namespace shortlist

@@ -10,7 +10,7 @@ namespace {
 
 double Ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
 
-/// One way to decode, over all prompts.
+/// Sums of one way to decode over all prompts.
 struct Measured {
   explicit Measured(const Contender& contender) {
     for (const PromptResult& result : contender.prompts) {

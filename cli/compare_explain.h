@@ -7,8 +7,8 @@
 
 namespace shortlist {
 
-/// Why each way to decode won or lost against plain decoding, in three lines: what a step costs,
-/// in plain steps; what it brings; and which speed that leads to, beside the measured one.
+/// Explains why each way to decode won or lost against plain decoding, in three lines: the cost of
+/// a step in plain steps, the tokens per step, and the expected speed next to the measured one.
 void WriteExplanations(const Comparison& comparison, std::ostream& out);
 
 }  // namespace shortlist

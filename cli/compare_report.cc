@@ -11,12 +11,12 @@
 namespace shortlist {
 namespace {
 
-// A greedy output that repeats fewer of its 6-grams than this does not loop.
+// A greedy output that repeats a smaller share of its 6-grams does not loop.
 constexpr double kFewRepeats = 0.3;
 
 double Ratio(double a, double b) { return b > 0.0 ? a / b : 0.0; }
 
-using Prompts = std::vector<size_t>;  // numbers of some prompts
+using Prompts = std::vector<size_t>;  // indices of some prompts
 
 Prompts AllPrompts(const Comparison& comparison) {
   Prompts prompts(comparison.sources.size());
@@ -32,7 +32,7 @@ Prompts FewRepeats(const Comparison& comparison) {
   return prompts;
 }
 
-/// The sums over some prompts of one way to decode.
+/// Sums over some prompts for one way to decode.
 struct Sums {
   double step_seconds = 0.0;
   SequenceStats stats;
@@ -65,7 +65,8 @@ Sums Add(const Contender& contender, const Prompts& prompts) {
   return sums;
 }
 
-/// What a draft step reads of its head at most, the sketch included, over what the full head takes.
+/// Bytes that a draft step reads of its head at most, including the sketch, relative to the full
+/// head.
 double HeadShare(const Comparison& comparison, const Contender& contender, const Sums& sums) {
   const bool is_full_head = sums.stats.active_rows >= comparison.contenders[1].base_rows;
   const double sketch_bytes = contender.sketch_rows > 0 && !is_full_head
@@ -109,8 +110,8 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts,
   out << FormatTable(header, cells);
 }
 
-/// Why the draft could propose what came: of each source the share of tokens that no source before
-/// it held, and the rows that it took of a request's tail, on average.
+/// Explains coverage: for each source, the share of tokens that no earlier source contained, and
+/// the average number of rows that it took of a request's tail.
 void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ostream& out) {
   std::vector<std::string> header = {"held by"};
   std::vector<std::vector<std::string>> cells;
@@ -191,7 +192,7 @@ nlohmann::ordered_json RowJson(const Comparison& comparison, const Contender& co
   return row;
 }
 
-/// Distinct sources in the order in which they first occur.
+/// Returns the distinct sources in order of first occurrence.
 std::vector<std::string> Sources(const Comparison& comparison) {
   std::vector<std::string> sources;
   for (const std::string& source : comparison.sources) {

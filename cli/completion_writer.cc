@@ -23,7 +23,7 @@ const char* FinishReasonName(FinishReason reason) {
 std::string ToJson(size_t index, const std::string& text, size_t prompt_len,
                    const Completion& completion) {
   const SequenceStats& stats = completion.stats;
-  // An output that the prefill alone gave has no decoding time to speak of.
+  // An output produced by the prefill alone has no meaningful decoding time.
   const bool has_rate = stats.num_verify_steps > 0 && completion.decode_seconds > 0.0;
   nlohmann::ordered_json output_ids = nlohmann::ordered_json::array();
   for (TokenId id : completion.output_ids) output_ids.push_back(Raw(id));

@@ -15,21 +15,21 @@
 
 namespace shortlist {
 
-/// Writes completions in input order, whatever order they run and end in: what is not yet its turn
-/// is held back. As text, the completion whose turn it is streams as its tokens come, never half a
-/// code point; as JSON, each is one line, written whole when it has ended.
+/// Writes completions in input order, whatever order they run and finish in, and buffers those
+/// whose turn has not come. As text, the current completion is streamed token by token, never half
+/// a code point. As JSON, each completion is one line, written when it has finished.
 class CompletionWriter {
  public:
   enum class Format { kText, kJson };
 
-  /// `requests` gives the number of completions and their prompt lengths. All three must outlive
-  /// this.
+  /// `requests` gives the number of completions and their prompt lengths. `tokenizer`, `requests`
+  /// and `out` must outlive this.
   CompletionWriter(const Tokenizer& tokenizer, std::span<const Session::Request> requests,
                    Format format, std::ostream& out);
 
-  /// Request `index` has emitted `tokens`.
+  /// Reports that request `index` has emitted `tokens`.
   void OnTokens(size_t index, std::span<const TokenId> tokens);
-  /// Request `index` has ended; once for each.
+  /// Reports that request `index` has ended. Call once per request.
   void OnFinish(size_t index, const Completion& completion);
 
  private:
@@ -41,7 +41,7 @@ class CompletionWriter {
     std::string json;  // set when finished
   };
 
-  /// Writes all whose turn it is.
+  /// Writes everything whose turn has come.
   void Flush();
   void StreamText(Entry& entry);
 

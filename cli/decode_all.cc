@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMostSlots = 1 << 28;  // SchedulerOptions' bound
+constexpr int64_t kMostSlots = 1 << 28;  // bound of SchedulerOptions
 
 /// One run over requests whose ids are their indices.
 class Run {
@@ -43,7 +43,7 @@ class Run {
     return std::move(completions_);
   }
 
-  /// Ends what has not ended.
+  /// Aborts unfinished requests.
   ~Run() {
     if (engine_.router().idle()) return;
     std::vector<RouterMessage> aborts;
@@ -77,7 +77,7 @@ class Run {
       SHORTLIST_CHECK(absl::SimpleAtoi(row.rid, &index) && index < requests_.size());
       Completion& completion = completions_[index];
       if (!row.token_ids.empty()) {
-        // A request's first token comes of its prefill, all others of steps.
+        // A request's first token comes from its prefill, all others from steps.
         if (completion.output_ids.empty()) {
           first_token_at_[index] = now;
         } else {

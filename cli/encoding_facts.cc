@@ -20,13 +20,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Of a dense vector, where a request names none.
+/// Dimensions of a dense vector if a request names none.
 int64_t Dimensions(const EmbeddingConfig& embedding) {
   if (embedding.truncate_dim > 0) return embedding.truncate_dim;
   return embedding.dense.empty() ? embedding.hidden : embedding.dense.back().shape.out_features;
 }
 
-/// As requests call them.
+/// Kinds of output, as named in requests.
 std::vector<std::string> Kinds(const EncodingFacts& facts) {
   if (facts.classifier) return {"scores"};
   if (facts.clip) return {"dense"};
@@ -38,7 +38,7 @@ std::vector<std::string> Kinds(const EncodingFacts& facts) {
   return kinds;
 }
 
-/// Those that put something before a text.
+/// Prompts that are not empty.
 std::vector<std::pair<std::string, std::string>> Prompts(const EmbeddingConfig& embedding) {
   std::vector<std::pair<std::string, std::string>> prompts;
   for (const auto& [name, text] : embedding.prompts) {

@@ -18,45 +18,50 @@
 
 namespace shortlist {
 
-/// What `show` tells of an encoder or a CLIPModel: what its files of configuration say, and the
+/// What `show` reports about an encoder or a CLIPModel, from its configuration files and the
 /// headers of its weights.
 struct EncodingFacts {
   ModelSource transformer;  // of config.json, weights and tokenizer
-  // At most one of the two; neither: what there is is not supported.
+  // At most one of `encoder` and `clip` is set. Neither: the model is not supported.
   std::optional<EncoderConfig> encoder;
   std::optional<ClipConfig> clip;
-  // Likewise, but for a CLIPModel, whose vectors its config.json tells.
+  // At most one of `embedding` and `classifier` is set. Neither for a CLIPModel: see its
+  // config.json.
   std::optional<EmbeddingConfig> embedding;
   std::optional<ClassifierConfig> classifier;
   int64_t max_input_tokens = 0;
-  // Of the files, whatever of it the model reads.
+  // Totals over all weight files, including tensors that the model does not read.
   int64_t num_parameters = 0;
   int64_t num_bytes = 0;
 };
 
-/// What `show` tells of a decoder that scores texts: a classifier, or one that answers yes or no.
+/// What `show` reports about a decoder that scores texts: a classifier or a yes/no reranker.
 struct ScoreFacts {
   std::vector<std::string> labels;
   ScoreFunction function = ScoreFunction::kSigmoid;
-  bool answers = false;         // yes or no
-  bool reads_messages = false;  // a pair goes through the chat template
+  bool answers = false;         // a yes/no reranker
+  bool reads_messages = false;  // pairs go through the chat template
 };
 
-/// Those of the decoder in `source`, which the user calls `name`; nullopt where it scores nothing.
-/// Errors as DetectYesNoFormat, ReadClassifierConfig and ReadPairConfig.
+/// Reads the facts of the decoder in `source`, which the user calls `name`. Returns nullopt if the
+/// decoder scores nothing. Errors as DetectYesNoFormat, ReadYesNoFunction, ReadClassifierConfig and
+/// ReadPairConfig.
 absl::StatusOr<std::optional<ScoreFacts>> ReadScoreFacts(const std::string& name,
                                                          const ModelSource& source);
 
-/// True when the config.json of the transformer in `source` is an encoder's or a CLIPModel's.
+/// True if the config.json of the transformer in `source` is that of an encoder or a CLIPModel.
 bool IsEncoderSource(const ModelSource& source);
 
-/// What could be read stands in `facts`, whatever the status. Errors as ReadEncoderConfig,
-/// ReadClipConfig, ReadEmbeddingConfig, ReadClassifierConfig and ReadPairConfig.
+/// Reads configuration files into `facts`, which keeps what could be read even on error. Errors as
+/// ReadEncoderConfig, ReadClipConfig, ReadEmbeddingConfig, ReadClassifierConfig and ReadPairConfig;
+/// Unimplemented for a CLIPModel in a folder of its own.
 absl::Status ReadEncodingFacts(const ModelSource& source, EncodingFacts& facts);
-/// Sparse vectors need a head that not every checkpoint of its architecture holds.
+/// Counts parameters and bytes. Removes SPLADE vectors from `facts` if the checkpoint lacks their
+/// head.
 void ReadWeights(const WeightFiles& weights, EncodingFacts& facts);
 
-/// Appends pairs of a name and its value, for people; sets members of `json`, an object.
+/// AppendLines() appends (name, value) pairs for people; SetMembers() sets members of `json`, an
+/// object.
 void AppendLines(const EncodingFacts& facts,
                  std::vector<std::pair<std::string, std::string>>& lines);
 void AppendLines(const ScoreFacts& facts, std::vector<std::pair<std::string, std::string>>& lines);

@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// `shortlist generate`: continues the prompts, with the draft where there is one. Writes to `out`
-/// nothing before all input is checked. Progress goes to stderr, and in the end tokens per second
-/// of the decode steps and the accept length.
+/// `shortlist generate`: continues the prompts, with the draft if there is one. Writes nothing to
+/// `out` before all input is checked. Progress goes to stderr, followed by tokens per second of the
+/// decode steps and the accept length.
 absl::Status Generate(const RunFlags& flags, std::ostream& out);
 
 }  // namespace shortlist

@@ -1,4 +1,4 @@
-// The program: holds the standard descriptors open, and runs one command.
+// The program: keeps the standard descriptors open, and runs one command.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,12 +13,12 @@
 
 namespace {
 
-/// A descriptor that is closed at the start would become that of a file or a client, and what is
-/// written to stderr would go there. These fail instead, as they would have.
+/// Fills closed standard descriptors. Otherwise a file or a client could get descriptor 2, and
+/// messages to stderr would go there. Reads and writes of these descriptors still fail.
 void HoldStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest that is free, which is this one. Without /dev/null it stays as it was.
+    // The lowest free descriptor, which is `fd`. Without /dev/null it stays closed.
     open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
@@ -27,12 +27,12 @@ void HoldStandardDescriptors() {
 
 int main(int argc, char** argv) {
   HoldStandardDescriptors();
-  // A file that would exceed `ulimit -f` is then a failed write, which says so.
+  // A write that would exceed `ulimit -f` then fails with an error instead of a signal.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return shortlist::CommandLine().Run(argc, argv);
   } catch (const std::system_error& error) {
-    // Of std::thread, whoever makes one.
+    // Thrown by any std::thread constructor.
     const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
     std::cerr << "shortlist: "
               << (is_thread ? "the system starts no more threads (ulimit -u, or the container's "

@@ -12,18 +12,18 @@
 
 namespace shortlist {
 
-/// From files and base64 to what a model reads of a picture. Immutable; any thread.
+/// Converts pictures in files and base64 to model input. Immutable; thread-safe.
 class PictureReader {
  public:
-  /// Of a model that reads pictures (EncodingModel::clip). Errors as PictureProcessor::Read, and
-  /// InvalidArgument where it makes pictures of another size than the model reads.
+  /// `model` must read pictures (EncodingModel::clip). Errors as PictureProcessor::Read, and
+  /// InvalidArgument if its output size differs from the model's input size.
   static absl::StatusOr<PictureReader> Open(const EncodingModel& model);
 
   /// Errors as DecodePicture.
   absl::StatusOr<EncodeInput> Read(std::string_view bytes) const;
-  /// Of base64 or a data: URI. Errors as ReadPictureText and DecodePicture.
+  /// `text` is base64 or a data: URI. Errors as ReadPictureText and DecodePicture.
   absl::StatusOr<EncodeInput> ReadText(std::string_view text) const;
-  /// Of a file. Errors as ReadFile and DecodePicture.
+  /// Reads a file. Errors as ReadFile and DecodePicture.
   absl::StatusOr<EncodeInput> ReadPath(const std::string& path) const;
 
  private:

@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// The nearest folder at or above that of the running program in which there is a file or folder
-/// `relative`. NotFound names what is missing and the program's folder; Unavailable where the
-/// system does not tell that.
+/// Returns the nearest folder, at or above that of the running program, that contains a file or
+/// folder `relative`. NotFound names what is missing and the program's folder. Unavailable if the
+/// system does not report the program's folder.
 absl::StatusOr<std::filesystem::path> FindAtOrAboveProgram(const std::string& relative);
 
 }  // namespace shortlist

@@ -18,7 +18,7 @@ std::string FormatProgress(int64_t done, int64_t total, const std::string& unit,
   std::string note = absl::StrCat(done, " of ", Counted(total, unit));
   if (done <= 0 || seconds <= 0) return note;
   const double rate = static_cast<double>(done) / seconds;
-  // Slow work is better told by what one takes.
+  // Slow work shows the time per unit instead.
   absl::StrAppend(&note, rate >= 1 ? absl::StrFormat(", %.1f a second", rate)
                                    : absl::StrFormat(", %.1f s each", 1 / rate));
   return absl::StrCat(note, ", ", FormatSeconds(static_cast<double>(total - done) / rate), " left");

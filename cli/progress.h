@@ -9,19 +9,19 @@
 
 namespace shortlist {
 
-/// A span of time for people: "8 s", "95 s", "12 min", "3.5 h".
+/// Formats a duration for people: "8 s", "95 s", "12 min", "3.5 h".
 std::string FormatSeconds(double seconds);
 
-/// "12 of 96 prompts, 3.1 a second, 27 s left": `done` of `total`, after `seconds`. `unit` is
-/// singular. Without a rate where nothing is done yet.
+/// "12 of 96 prompts, 3.1 a second, 27 s left": `done` of `total` after `seconds`. `unit` is
+/// singular. Omits the rate if `done` is 0.
 std::string FormatProgress(int64_t done, int64_t total, const std::string& unit, double seconds);
 
-/// When long work notes how far it has come: every five seconds, so that short work notes nothing.
+/// Schedules progress notes of long work: one every five seconds, so that short work writes none.
 class NoteTimer {
  public:
-  /// Whether a note is due; then the next one is five seconds later.
+  /// True if a note is due; the next one is due five seconds later.
   bool IsDue();
-  /// Since this was made.
+  /// Time since construction.
   double seconds() const { return SteadySeconds() - begin_s_; }
 
  private:
@@ -29,7 +29,7 @@ class NoteTimer {
   double last_note_s_ = begin_s_;
 };
 
-/// Notes on stderr how far work of a known number of steps has come, by a NoteTimer.
+/// Reports progress of work with a known number of steps on stderr, timed by a NoteTimer.
 class Progress {
  public:
   /// `unit`: what is counted, in the singular.

@@ -29,7 +29,7 @@
 namespace shortlist {
 namespace {
 
-/// When the tokens of one request came.
+/// Times at which the tokens of one request arrived.
 struct Latencies {
   double arrival_s = 0.0;
   bool failed = false;
@@ -50,7 +50,7 @@ struct Distribution {
 Distribution Distribute(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  // The smallest value that at least this share of them does not exceed.
+  // The smallest value that at least this share of the values does not exceed.
   const auto percentile = [&values](size_t percent) {
     return values[(values.size() * percent + 99) / 100 - 1];
   };
@@ -119,7 +119,7 @@ void Write(const nlohmann::ordered_json& report, bool json, std::ostream& out) {
   out << FormatTable({"replay", ""}, rows);
 }
 
-/// The rows of the trace, or of the one that --generate describes.
+/// Returns the rows of the trace file, or of the trace that --generate describes.
 absl::StatusOr<std::vector<TraceRow>> TraceRows(const ReplayFlags& flags) {
   if (flags.generate.empty()) return ReadTrace(flags.run.prompts_path);
   const absl::StatusOr<TraceShape> shape = ParseTraceShape(flags.generate);
@@ -136,7 +136,7 @@ absl::StatusOr<std::vector<TraceRow>> TraceRows(const ReplayFlags& flags) {
   return rows;
 }
 
-/// Rows in order of arrival: indices into the trace.
+/// Row indices in order of arrival.
 std::vector<size_t> ByArrival(const std::vector<TraceRow>& rows) {
   std::vector<size_t> order(rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -183,7 +183,7 @@ absl::StatusOr<ReplayResult> SimulateTrace(const ReplayFlags& flags,
   return result;
 }
 
-/// The trace against the clock. Used by one thread.
+/// Replays the trace in real time. Used by one thread.
 class Replayer {
  public:
   static absl::StatusOr<std::unique_ptr<Replayer>> Create(const ReplayFlags& flags,

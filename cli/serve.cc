@@ -32,16 +32,16 @@
 namespace shortlist {
 namespace {
 
-/// Open files beside connections: weights while they load, logs, libraries, the system's.
+/// Open files other than connections: weights while they load, logs, libraries, system files.
 constexpr int64_t kOwnFiles = 64;
 
-/// Before the server is there to drain, the end is at once. As the first process of a container it
-/// would not come at all: the system drops signals there that nobody handles.
+/// Before the server can drain, signals end the process at once. As the first process of a
+/// container it would otherwise not end at all: the system drops unhandled signals there.
 void EndOnSignals() {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { _exit(0); });
 }
 
-/// As many connections as were asked for, or as many as the system lets this process have.
+/// Limits connections to the requested number or to what the system allows for this process.
 absl::Status FitConnections(ServeFlags& flags) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return absl::OkStatus();
@@ -66,8 +66,8 @@ absl::Status FitConnections(ServeFlags& flags) {
   return absl::OkStatus();
 }
 
-/// Dynamic rows that all requests share. What is in them tells of what others generated, so that
-/// clients with keys of their own share none.
+/// Returns the number of dynamic rows that all requests share. Their content reveals what others
+/// generated, so clients with keys of their own share none.
 int64_t NumSharedRows(const ServeFlags& flags, const Keys& keys) {
   const int64_t num_rows =
       flags.run.given.dynamic_capacity ? flags.run.dynamic_capacity : flags.run.dynamic_rows;
@@ -78,7 +78,7 @@ int64_t NumSharedRows(const ServeFlags& flags, const Keys& keys) {
   return 0;
 }
 
-/// How FastChat's API server makes prompts; nullopt where it cannot, which --controller refuses.
+/// How FastChat's API server builds prompts; nullopt if it cannot, an error with --controller.
 absl::StatusOr<std::optional<FastchatFrame>> OpenFastchatFrame(const ServeFlags& flags) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.run.models.model));
   const absl::StatusOr<ChatTemplate> own = ChatTemplate::Load(source);
@@ -96,7 +96,7 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectClientBase(const VocabOpt
   return SelectVocabBase(vocab, list, target);
 }
 
-/// Gives the keys of --client-vocab theirs.
+/// Opens the vocabulary bases that --client-vocab assigns to keys.
 absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags& flags,
                                                                const Keys& keys,
                                                                const Models& models) {
@@ -144,7 +144,7 @@ Generator::Options GeneratorOptions(const Session& session, const PromptEncoder&
           .flush_cache = [router] { router->FlushCache(); }};
 }
 
-/// Of a server without a generating model.
+/// For a server without a generating model.
 Generator::Options GeneratorOptions(const PromptEncoder& encoder, const ServedEncoders& encoders,
                                     Router& router) {
   return {.generates = false,
@@ -203,12 +203,13 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
                            .source = session->models().model(),
                            .conv_template = flags.conv_template,
                            .num_rows = session->models().config().vocab_size}));
-  SHORTLIST_RETURN_IF_ERROR(session->models().CheckUnchanged());  // the chat template is of them
+  // The chat template is one of the model's files.
+  SHORTLIST_RETURN_IF_ERROR(session->models().CheckUnchanged());
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<ClientVocabs> clients,
                              OpenClientVocabs(flags, options.keys, session->models()));
   DecodingOptions decoding = session->decoding();
   decoding.num_shared_rows = NumSharedRows(flags, options.keys);
-  // What followed a prompt elsewhere tells of others too.
+  // Continuations of a prompt reveal what others generated, too.
   if (options.keys.api.size() > 1) decoding.continuation_rows = 0;
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
@@ -248,7 +249,8 @@ absl::Status ServeEncoders(const ServeFlags& flags, Server::Options options) {
 absl::Status Serve(const ServeFlags& given) {
   UnblockCerr();
   EndOnSignals();
-  // With a --log-file it opens that anew, once there is one. Without, there is nothing to open.
+  // A --log-file is reopened on SIGHUP later, once the server runs. Without one, SIGHUP has no
+  // effect.
   std::signal(SIGHUP, SIG_IGN);
   ServeFlags flags = given;
   SHORTLIST_RETURN_IF_ERROR(ChooseModels(flags));

@@ -6,10 +6,10 @@
 
 namespace shortlist {
 
-/// `shortlist serve`: serves HTTP until SIGTERM or SIGINT, then finishes what it serves. Without
-/// any model, the demo pair with its list, found above the executable's directory. Its log goes
-/// to stderr or a file; nobody who reads that can hold it up. Changes how the process takes signals
-/// and writes to std::cerr, to its end.
+/// `shortlist serve`: serves HTTP until SIGTERM or SIGINT, then finishes the requests in progress.
+/// Without any model, serves the demo pair with its list, found at or above the executable's
+/// directory. The log goes to stderr or a file; a slow reader of the log cannot block the server.
+/// Permanently changes signal handling and std::cerr writes of the process.
 absl::Status Serve(const ServeFlags& flags);
 
 }  // namespace shortlist

@@ -15,9 +15,10 @@
 namespace shortlist {
 namespace {
 
-/// About how long a query waits for texts of somebody else, or a token, where no text is long.
+/// Approximate time that a query or a token waits for texts of other clients, if no text is long.
 constexpr double kMaxPassSeconds = 0.008;
-/// Of a text whose states a generating model is asked for: what they take nobody has reserved.
+/// Maximum length of a text whose hidden states a generating model computes: no memory is reserved
+/// for them.
 constexpr int64_t kMaxStatesTokens = 8192;
 
 constexpr char kRerankFlag[] = "--rerank-model";

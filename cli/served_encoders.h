@@ -18,19 +18,19 @@
 
 namespace shortlist {
 
-/// The model that generates text, if there is one.
+/// The model that generates text, if any.
 struct GeneratingModel {
   Models* models = nullptr;  // loaded; must outlive the encoders
   std::string name;
 };
 
-/// The encoders of `shortlist serve`: to the Router passes, to the routes what they are. Must
-/// outlive both.
+/// The encoders of `shortlist serve`: their passes for the Router, their descriptions for the
+/// routes. Must outlive both.
 class ServedEncoders {
  public:
-  /// Loads --embed-model and --rerank-model; the generating model's states are there for FastChat.
-  /// Errors name the flag: those of EncodingModel::Open, a model of the other kind, two of one
-  /// name.
+  /// Loads --embed-model and --rerank-model. With a generating model, adds an encoder of its hidden
+  /// states for FastChat. Errors name the flag: errors of EncodingModel::Open, a model of the wrong
+  /// kind, duplicate names.
   static absl::StatusOr<ServedEncoders> Open(const ServeFlags& flags, ThreadPool& pool,
                                              const GeneratingModel& generating = {});
 
@@ -40,7 +40,7 @@ class ServedEncoders {
 
   std::vector<Router::Encoder> Loops() const;
   std::vector<ServedEncoder> Descriptions() const;
-  /// Of `router`, which was made with Loops(). During no step.
+  /// Loads of the encoders in `router`, which was made with Loops(). Not during a step.
   std::vector<EncoderLoad> Loads(const Router& router) const;
   /// key=value pairs for the log; empty without encoders.
   std::string Summary() const;
@@ -49,9 +49,9 @@ class ServedEncoders {
   struct Entry {
     std::string flag, name;
     std::unique_ptr<EncodingModel> model;
-    std::optional<PictureReader> pictures;  // of a model that reads them
+    std::optional<PictureReader> pictures;  // only if the model reads pictures
     bool is_generating = false;
-    double seconds = 0.0;  // of passes; the router thread's
+    double seconds = 0.0;  // pass time; owned by the router thread
   };
 
   absl::Status Add(const std::string& flag, const EncoderFlags& encoder, const ServeFlags& flags,

@@ -20,7 +20,7 @@
 namespace shortlist {
 namespace {
 
-/// What generation_config.json says of sampling, for clients that say nothing.
+/// Sampling defaults of generation_config.json, for requests that set none.
 SamplingWish WishOf(const SamplingDefaults& defaults) {
   SamplingWish wish;
   wish.temperature = defaults.temperature.value_or(wish.temperature);
@@ -32,7 +32,7 @@ SamplingWish WishOf(const SamplingDefaults& defaults) {
   return wish;
 }
 
-/// For one line of the log; empty where the model wishes nothing.
+/// Text for one line of the log; empty if the model sets no defaults.
 std::string Described(const SamplingWish& wish) {
   std::string text;
   const SamplingWish none;
@@ -55,7 +55,7 @@ int64_t NumBaseRows(const Engine& engine) {
   return active->is_full_head() ? active->vocab_size() : active->base_size();
 }
 
-/// What decoding is known to cost, with as many requests as there are now.
+/// Known decoding costs at the current number of requests.
 std::optional<DecodingCosts> CostsOf(const DraftPolicy& policy, const Scheduler& scheduler) {
   const int64_t num_requests = std::max<int64_t>(std::ssize(scheduler.running()), 1);
   if (policy.DraftMs(num_requests) == 0.0) return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<DecodingCosts> CostsOf(const DraftPolicy& policy, const Scheduler&
   return costs;
 }
 
-/// Of this process, in MB; 0 where the system does not tell.
+/// Resident memory of this process in MB; 0 if the system does not report it.
 int64_t ResidentMegabytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t num_pages = 0, num_resident = 0;

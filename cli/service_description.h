@@ -14,19 +14,19 @@
 
 namespace shortlist {
 
-// What `shortlist serve` tells of what it serves: to clients, in /metrics, in its log.
+// Descriptions of what `shortlist serve` serves, for clients, /metrics and the log.
 
 /// For clients.
 absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session, Engine& engine);
-/// Of a server without a generating model; the first encoder stands for it.
+/// For a server without a generating model: describes the first encoder.
 absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const ServedEncoders& encoders);
 
-/// For the log, one line when it starts.
+/// The log's line at startup.
 std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
                     const PromptEncoder& encoder);
 std::string Summary(const ServedEncoders& encoders);
 
-/// For metrics and routers in front. On the router's thread.
+/// For /metrics and upstream routers. Runs on the router thread.
 EngineLoad LoadOf(const Engine& engine, const ServedEncoders& encoders);
 
 }  // namespace shortlist

@@ -106,7 +106,7 @@ absl::Status Session::OpenBase() {
       std::cerr << "note: --device cuda has no effect without --draft\n";
     }
   } else if (ladder() != nullptr || (is_full_head && flags_.sketch.alone)) {
-    // Whatever it begins with.
+    // No note: the base may change while requests run.
   } else if (is_full_head) {
     if (flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
       std::cerr << "note: --dynamic-rows and --dynamic-capacity have no effect with --vocab full\n";

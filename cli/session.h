@@ -20,47 +20,47 @@
 
 namespace shortlist {
 
-/// What one run of a subcommand works with: models, vocabulary base and encoded prompts, all
-/// checked against each other before anything is decoded. Used by one thread.
+/// Input of one run of a subcommand: models, vocabulary base and encoded prompts, checked against
+/// each other before anything is decoded. Used by one thread.
 class Session {
  public:
   struct Request {
-    std::string origin;              // as PromptRow::origin
-    std::string source;              // as PromptRow::source
+    std::string origin;              // see PromptRow::origin
+    std::string source;              // see PromptRow::source
     std::vector<TokenId> token_ids;  // not empty, shorter than the target's context
   };
 
-  /// Opens everything that `flags` name; the cheap checks come before the weights are read. Errors
-  /// are those of Models, or name what does not fit: a prompt longer than the context (both
-  /// lengths) or with an id that the target has no row for, a list of another tokenizer (both
-  /// fingerprints), more dynamic rows than the vocabulary has. Flags without effect are noted on
-  /// stderr.
+  /// Opens everything that `flags` name; cheap checks run before the weights are read. Returns
+  /// errors of Models, or errors that name the mismatch: a prompt longer than the context (both
+  /// lengths), a prompt id without a target row, a list of another tokenizer (both fingerprints),
+  /// or more dynamic rows than the vocabulary has. Flags without effect are noted on stderr.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const RunFlags& flags);
 
   const RunFlags& flags() const { return flags_; }
   ThreadPool& pool() { return pool_; }
   Models& models() { return *models_; }
   const Models& models() const { return *models_; }
-  /// Those of --prompt or --prompts; none where neither was given.
+  /// Requests from --prompt or --prompts; empty without either flag.
   const std::vector<Request>& requests() const { return requests_; }
   const std::shared_ptr<const VocabBase>& base() const { return decoding_.base; }
-  /// Null: none is asked for or there yet, or the draft scores its full head, or there is no draft.
+  /// Null if no sketch is requested or fitted yet, if the draft scores its full head, or without a
+  /// draft.
   const std::shared_ptr<const Sketch>& sketch() const { return decoding_.sketch; }
-  /// The flags' sampling, what they leave open as the target's generation_config.json wants it, and
-  /// its end-of-text tokens as stops.
+  /// Sampling flags; for flags not given, the values of the target's generation_config.json. Its
+  /// end-of-text tokens are stops.
   const SamplingParams& sampling() const { return sampling_; }
-  /// Among which the base's size is found; null: base() stays.
+  /// Sizes among which the base's size is chosen; null: base() is fixed.
   const std::shared_ptr<const BaseLadder>& ladder() const { return decoding_.ladder; }
-  /// There is a draft, and it scores every row of its head in every step.
+  /// True if there is a draft that scores every row of its head in every step.
   bool scores_full_head() const {
     return models_->has_draft() && base()->is_full_head() && ladder() == nullptr &&
            !decoding_.sketch_alone;
   }
-  /// The flags' way to decode, over base() and with the sketch.
+  /// Decoding options of the flags, with base() and sketch().
   const DecodingOptions& decoding() const { return decoding_; }
 
-  /// KV slots one sequence needs at most: the longest prompt, its output and the draft tokens
-  /// behind.
+  /// Maximum number of KV slots of one sequence: the longest prompt, its output and the draft
+  /// tokens after it.
   int64_t max_sequence_slots() const;
 
  private:
@@ -75,7 +75,7 @@ class Session {
   absl::Status OpenBase();
   absl::Status OpenSketch();
 
-  RunFlags flags_;  // what they leave open is set
+  RunFlags flags_;  // unset fields are filled in
   ThreadPool pool_;
   SamplingParams sampling_;
   std::unique_ptr<Models> models_;

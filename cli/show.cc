@@ -34,28 +34,28 @@ namespace {
 
 constexpr int64_t kKvTokens = 1024;
 
-/// What is known of a model directory. The optional parts are unknown where `unsupported` says why.
+/// Facts about a model directory. Optional parts are missing if `unsupported` says why.
 struct Facts {
   std::string path;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
-  std::optional<EncodingFacts> encoding;  // of an encoder, which has neither of the two above
-  std::optional<ScoreFacts> scores;       // of a decoder that makes some
+  std::optional<EncodingFacts> encoding;  // set only for an encoder
+  std::optional<ScoreFacts> scores;       // set only for a decoder that scores texts
   std::unique_ptr<Tokenizer> tokenizer;
   bool has_chat_template = false;
-  std::string fallback_template;  // of conversations, where there is no chat template
+  std::string fallback_template;  // conversation template, if there is no chat template
   std::string fastchat_template;  // FastchatFrame::origin; empty: none
   std::vector<std::string> unsupported;
 };
 
-/// A weight matrix of a model, and how many there are of it.
+/// A weight matrix of a model, and the number of such matrices.
 struct Matrix {
   int64_t rows;
   int64_t columns;
   int64_t count;
 };
 
-/// The linear layers, which --quantize concerns. An EAGLE head shares the target's head.
+/// The linear layers, to which --quantize applies. An EAGLE head shares the target's head.
 std::vector<Matrix> LinearLayers(const ModelConfig& c) {
   const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
   std::vector<Matrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
@@ -66,7 +66,7 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
   return matrices;
 }
 
-/// Norms and biases.
+/// Elements of norms and biases.
 int64_t NumVectorElements(const ModelConfig& c) {
   const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
   const int64_t norms = 2 * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
@@ -75,7 +75,7 @@ int64_t NumVectorElements(const ModelConfig& c) {
   return c.num_layers * (bias + norms) + ends;
 }
 
-/// Weights that a model of this configuration keeps.
+/// Number of weights that a model of this configuration keeps.
 int64_t NumParameters(const ModelConfig& c) {
   int64_t count = NumVectorElements(c);
   for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
@@ -83,7 +83,7 @@ int64_t NumParameters(const ModelConfig& c) {
   return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
 }
 
-/// Memory for the weights with linear layers and head in `weight_dtype`, the rest in `dtype`.
+/// Memory for the weights: linear layers and head in `weight_dtype`, the rest in `dtype`.
 int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
   constexpr int64_t kVectorBytes = 4;  // they are kept in f32
   int64_t bytes = NumVectorElements(c) * kVectorBytes;
@@ -102,7 +102,7 @@ int64_t KvBytes(const ModelConfig& c, DType dtype) {
   return kKvTokens * KvCache::SlotBytes(c, dtype);
 }
 
-/// Splits a failure: what this build does not support is noted, anything else is an error.
+/// Adds an Unimplemented error to `facts.unsupported`; returns any other status.
 absl::Status Note(const absl::Status& status, Facts& facts) {
   if (!absl::IsUnimplemented(status)) return status;  // OK included
   facts.unsupported.emplace_back(status.message());
@@ -112,7 +112,7 @@ absl::Status Note(const absl::Status& status, Facts& facts) {
 absl::Status ReadTokenizer(const ModelSource& source, Facts& facts) {
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizer(source);
   if (!tokenizer.ok()) {
-    // Works on the embeddings of its target, whose tokenizer serves both.
+    // An EAGLE head uses the embeddings of its target, whose tokenizer serves both.
     const bool needs_none = facts.config && facts.config->is_eagle();
     if (absl::IsNotFound(tokenizer.status()) && needs_none) return absl::OkStatus();
     if (!absl::IsNotFound(tokenizer.status())) return tokenizer.status();
@@ -135,7 +135,7 @@ void ReadTemplate(const std::string& name, const ModelSource& source, Facts& fac
   if (frame.ok()) facts.fastchat_template = frame->origin;
 }
 
-/// How the weights are stored, as the linear layers' scales are where they are packed.
+/// Reads the dtype of the weights; for packed weights, that of the linear layers' scales.
 absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   const char* const name = facts.config->is_eagle() ? "fc.weight" : "model.embed_tokens.weight";
   auto found = weights.tensors().find(name);
@@ -166,7 +166,7 @@ absl::StatusOr<Facts> ReadEncoder(const ModelSource& source) {
   return facts;
 }
 
-/// `name`: of the model, as it was given.
+/// `name`: the model, as given by the user.
 absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& source) {
   if (IsEncoderSource(source)) return ReadEncoder(source);
   Facts facts;
@@ -220,7 +220,7 @@ const char* PackingName(WeightPacking::Kind kind) {
   SHORTLIST_CHECK(false);
 }
 
-/// The window of the layers that have one; 0: none has.
+/// Window of the layers that have one; 0 if none has.
 int64_t Window(const ModelConfig& c) {
   return c.windows.empty() ? 0 : *std::max_element(c.windows.begin(), c.windows.end());
 }
@@ -281,7 +281,7 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
   return json;
 }
 
-/// Pairs of a name and its value, in the order of the page.
+/// (name, value) pairs, in the order of the page.
 std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
   std::vector<std::pair<std::string, std::string>> lines = {{"model", facts.path}};
   if (facts.config) {

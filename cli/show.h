@@ -20,16 +20,17 @@ struct ShowFlags {
 /// Adds the flags of `show` to `command`; parsing fills `flags`, which must outlive it.
 void AddShowFlags(CLI::App& command, ShowFlags& flags);
 
-/// Writes to `out` what a model directory is and needs, and what this build and machine do with
+/// Writes to `out` what a model directory contains and needs, and how this build and machine run
 /// it, as lines of "name  value" or as one JSON object. Reads configuration, tokenizer and the
 /// headers of the weight files, never the weights.
 ///
-/// What this build cannot run is listed with its reason and is no error: the rest is shown as far
-/// as it is known. Errors, with nothing written, are those of files that are missing or damaged.
+/// Features that this build cannot run are listed with the reason and are no error; the rest is
+/// shown as far as it is known. Returns an error, with nothing written, if files are missing or
+/// damaged.
 absl::Status Show(const ShowFlags& flags, std::ostream& out);
 
-/// Chooses the instruction set that SHORTLIST_ISA names; `wanted` is that variable's value, null
-/// when it is not set. InvalidArgument lists the names that this machine admits.
+/// Chooses the instruction set. `wanted` is the value of the variable SHORTLIST_ISA, null if it is
+/// not set. InvalidArgument lists the names that this machine supports.
 absl::Status ChooseIsa(const char* wanted);
 
 }  // namespace shortlist

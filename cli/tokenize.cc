@@ -102,7 +102,7 @@ absl::StatusOr<std::string> TextOfRow(const std::string& row, const std::string&
   return value.get<std::string>();
 }
 
-/// `spelling` is what the row holds, `id` its value where that is an integer of 64 bits.
+/// `spelling` is the row's content, `id` its value if that is an integer of 64 bits.
 absl::StatusOr<TokenId> CheckId(int64_t id, const json& spelling, int32_t size,
                                 const std::string& origin) {
   if (id >= 0 && id < size) return TokenId{static_cast<int32_t>(id)};
@@ -148,7 +148,7 @@ std::string FormatIds(const std::vector<TokenId>& ids, bool as_json) {
   return text + (as_json ? "]}\n" : "\n");
 }
 
-/// What became of the rows, in their order.
+/// Results of the rows, in row order.
 struct Encoded {
   std::vector<std::vector<TokenId>> ids;
   std::vector<absl::Status> statuses;

@@ -19,8 +19,8 @@ struct TokenizeFlags {
   std::string model_dir;  // exactly one of model_dir and tokenizer_path is given
   std::string tokenizer_path;
   std::string input_path;  // empty: standard input
-  bool jsonl = false;      // rows of the input are JSON, not text or ids
-  bool json = false;       // rows of the output are JSON
+  bool jsonl = false;      // input rows are JSON, not text or ids
+  bool json = false;       // output rows are JSON
   bool add_special_tokens = true;
   bool parse_special = false;
   int64_t num_threads = 1;
@@ -30,14 +30,14 @@ struct TokenizeFlags {
 void AddTokenizeFlags(CLI::App& tokenize, TokenizeFlags& flags);
 void AddDetokenizeFlags(CLI::App& detokenize, TokenizeFlags& flags);
 
-/// A row of ids for each row of the input: a line of text, or with --jsonl a JSON string or an
-/// object with "text" or "prompt". Writes to `out` ids with spaces between them, or {"ids": […]};
-/// nothing unless every row encodes. How long encoding took goes to stderr. `in` counts where there
-/// is no input_path. InvalidArgument names the line that is wrong.
+/// Writes a row of ids to `out` for each row of the input: a line of text, or with --jsonl a JSON
+/// string or an object with "text" or "prompt". Ids are separated by spaces, or written as {"ids":
+/// […]}. Writes nothing unless every row encodes. Encoding time goes to stderr. `in` is read if
+/// input_path is empty. InvalidArgument names the invalid line.
 absl::Status Tokenize(const TokenizeFlags& flags, std::istream& in, std::ostream& out);
 
-/// The way back: a line of ids with spaces between them, or with --jsonl an array or an object with
-/// "ids", becomes text or {"text": …}. Control tokens carry no text.
+/// Inverse of Tokenize(): converts a line of ids separated by spaces, or with --jsonl an array or
+/// an object with "ids", to text or {"text": …}. Control tokens produce no text.
 absl::Status Detokenize(const TokenizeFlags& flags, std::istream& in, std::ostream& out);
 
 }  // namespace shortlist

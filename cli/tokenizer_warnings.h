@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// Writes what a user should know of the tokenizer of the model at `path` to standard error.
+/// Writes the warnings of the tokenizer in `source` to standard error.
 inline void PrintTokenizerWarnings(const std::string& path, const Tokenizer& tokenizer) {
   for (const std::string& warning : tokenizer.warnings()) {
     std::cerr << "warning: " << path << ": " << warning << "\n";

@@ -7,24 +7,24 @@
 
 namespace shortlist {
 
-/// The messages of a chat so far: at most one system message in front, then user and assistant by
-/// turns.
+/// The messages of a chat so far: at most one system message first, then user and assistant
+/// messages alternately.
 class Transcript {
  public:
   /// `system`: the system message; empty: none.
   explicit Transcript(const std::string& system) { SetSystem(system); }
 
-  /// All but the system message goes.
+  /// Removes all messages except the system message.
   void Reset() { turns_.clear(); }
   void SetSystem(const std::string& text) { system_ = text; }
 
   /// The next message is the user's.
   bool is_users_turn() const { return turns_.size() % 2 == 0; }
   void Add(const std::string& text) { turns_.push_back(text); }
-  /// Takes the last message back. Precondition: there is one.
+  /// Removes the last message. Precondition: there is one besides the system message.
   void DropLast() { turns_.pop_back(); }
 
-  /// What a template renders.
+  /// The conversation as input of a chat template.
   Chat chat() const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Without a buffer of its own: std::cerr flushes after each piece anyway.
+/// Unbuffered: std::cerr flushes after each piece anyway.
 class UnblockedBuffer final : public std::streambuf {
  protected:
   std::streamsize xsputn(const char* text, std::streamsize count) override {
@@ -30,11 +30,11 @@ class UnblockedBuffer final : public std::streambuf {
       if (patience_.count() <= 0) break;
       const Clock::time_point begin = Clock::now();
       writer_.AwaitRoom(patience_);
-      // A millisecond more, so that it ends even where poll is wrong about the room.
+      // Subtracts a further millisecond, so that the loop ends even if poll reports room wrongly.
       patience_ -= std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin) +
                    std::chrono::milliseconds(1);
     }
-    return count;  // the stream stays good: there may be room for what comes later
+    return count;  // the stream stays good: there may be room later
   }
 
   int_type overflow(int_type c) override {
@@ -55,7 +55,7 @@ class UnblockedBuffer final : public std::streambuf {
 void UnblockCerr() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // Never destroyed: std::cerr is used until the very end.
+  // Never destroyed: std::cerr is used until the process ends.
   static auto* const buffer = new UnblockedBuffer;
   std::cerr.rdbuf(buffer);
 }

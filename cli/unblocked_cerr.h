@@ -3,10 +3,10 @@
 
 namespace shortlist {
 
-/// For a process that must not hang on whoever reads its stderr: from now to its end, what any
-/// thread writes to std::cerr waits for room one second at most, all waits together, and is dropped
-/// then. SIGPIPE and SIGXFSZ are ignored, so that a reader that has gone, or a file at its largest
-/// size, ends nothing either.
+/// For a process that must not block on a reader of its stderr. From this call on, writes of all
+/// threads to std::cerr wait for room at most one second in total; later writes without room are
+/// dropped. Ignores SIGPIPE and SIGXFSZ, so that a closed reader or a file at its size limit does
+/// not end the process.
 void UnblockCerr();
 
 }  // namespace shortlist

@@ -1,20 +1,21 @@
-# Finds PyTorch where it is wanted, settles SHORTLIST_CUDA, and makes the CUDA language ready as kernels/cuda needs it.
+# Finds PyTorch if it is needed, resolves SHORTLIST_CUDA, and configures the CUDA language as kernels/cuda needs it.
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a)
 endif()
 
 if(SHORTLIST_WITH_TORCH)
-  # Where PyTorch has CUDA, its package needs nvcc too, and puts flags and architectures of its own on every .cu.
+  # If PyTorch has CUDA, its package needs nvcc too, and adds its own flags and architectures to every .cu.
   set(architectures ${CMAKE_CUDA_ARCHITECTURES})
   if(NOT DEFINED TORCH_CUDA_ARCH_LIST)
-    set(TORCH_CUDA_ARCH_LIST 8.0)  # unused; it would run a program to find out, which CMake 3.25 cannot compile
+    # Unused. Without it, a program is run to detect the GPU, which CMake 3.25 cannot compile.
+    set(TORCH_CUDA_ARCH_LIST 8.0)
   endif()
   find_package(Torch REQUIRED)
   set(CMAKE_CUDA_ARCHITECTURES ${architectures})
-  unset(CMAKE_CUDA_FLAGS)  # not that of the cache
-  # The libraries of PyTorch's wheels export parts of an older libstdc++, std::filesystem among them. In front of them,
-  # ours is found first.
+  unset(CMAKE_CUDA_FLAGS)  # removes the local variable; the cached flags stay
+  # The libraries of PyTorch's wheels export parts of an older libstdc++, such as std::filesystem. If ours is linked
+  # before them, its symbols are found first.
   link_libraries(stdc++)
 endif()
 
@@ -48,7 +49,7 @@ if(SHORTLIST_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 
-  # PyTorch's runtime and ours must be one: each keeps its own idea of the current device.
+  # PyTorch and this project must share one CUDA runtime: each runtime has its own current device.
   set(SHORTLIST_CUDART CUDA::cudart_static)
   if(TARGET c10_cuda)
     set(SHORTLIST_CUDART CUDA::cudart)

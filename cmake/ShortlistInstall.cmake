@@ -1,15 +1,15 @@
-# What `cmake --install` and `cpack -G DEB` put where, and the package that find_package(Shortlist) reads:
+# Rules of `cmake --install` and `cpack -G DEB`, and the package that find_package(Shortlist) reads:
 #   include/shortlist.h               the C interface
 #   include/shortlist/<room>/<name>.h the public headers, named below, with what they include: #include "shortlist/..."
 #   lib/                              a static library for each room, libshortlist.so, pkg-config files
 #   lib/cmake/Shortlist/              components c, vocab, kernels, head (no libtorch), draft, router, runtime
-#   bin/shortlist                     the command line, where this build has it, with
+#   bin/shortlist                     the command line, if this build has it, with
 #   share/                            its manual page, completion for bash and zsh, and the vocabulary lists
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# A component is a target with its public headers; what it links comes along.
+# A component is a target with its public headers. The targets that it links are installed with it.
 set(SHORTLIST_COMPONENTS vocab kernels head)
 set(SHORTLIST_TARGET_vocab vocab)
 set(SHORTLIST_PUBLIC_vocab vocab/active_vocab.h vocab/dynamic_vocabulary_manager.h vocab/request_tail.h
@@ -28,7 +28,7 @@ if(SHORTLIST_WITH_TORCH AND NOT SHORTLIST_HEAD_ONLY)
   set(SHORTLIST_PUBLIC_runtime runtime/engine.h)
 endif()
 
-# Our own targets behind `target`, itself first, into `result`; and into `packages` the rest that it links.
+# Sets RESULT to TARGET and all targets of this project that it links, directly or indirectly.
 function(shortlist_behind TARGET RESULT)
   set(seen "")
   set(pending ${TARGET})
@@ -49,7 +49,7 @@ function(shortlist_behind TARGET RESULT)
   set(${RESULT} ${seen} PARENT_SCOPE)
 endfunction()
 
-# `headers` and all of ours that they include.
+# Sets RESULT to the given headers and all headers of this project that they include.
 function(shortlist_included_headers RESULT)
   set(seen "")
   set(pending ${ARGN})
@@ -68,7 +68,7 @@ function(shortlist_included_headers RESULT)
   set(${RESULT} ${seen} PARENT_SCOPE)
 endfunction()
 
-# The lines of ShortlistTargets.cmake that make `name`, and the packages that it needs.
+# Appends the lines of ShortlistTargets.cmake that define NAME to LINES, and the packages it needs to PACKAGES.
 function(shortlist_import_lines NAME LINES PACKAGES)
   get_target_property(links shortlist_${NAME} LINK_LIBRARIES)
   list(REMOVE_ITEM links shortlist_flags)
@@ -90,7 +90,7 @@ function(shortlist_import_lines NAME LINES PACKAGES)
          "    INTERFACE_COMPILE_FEATURES cxx_std_20\n"
          "    INTERFACE_INCLUDE_DIRECTORIES \${Shortlist_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\n"
          "    INTERFACE_LINK_LIBRARIES \"${links}\")\n")
-  if(NAME STREQUAL text)  # which opens libshortlist_sentencepiece.so
+  if(NAME STREQUAL text)  # opens libshortlist_sentencepiece.so at run time
     string(APPEND ${LINES} "  set_property(TARGET shortlist::text PROPERTY INTERFACE_LINK_OPTIONS\n"
            "    LINKER:-rpath,\${Shortlist_PREFIX}/${CMAKE_INSTALL_LIBDIR})\n")
   endif()
@@ -127,7 +127,7 @@ endforeach()
 list(REMOVE_DUPLICATES installed)
 shortlist_included_headers(headers ${headers})
 
-# As files, since CMake would install a target's headers with it, the private ones too.
+# Installed as files: CMake would install a target's headers with it, including the private ones.
 foreach(name ${installed})
   install(FILES $<TARGET_FILE:shortlist_${name}> DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endforeach()
@@ -145,7 +145,7 @@ if(TARGET shortlist)
   set_target_properties(shortlist PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS shortlist RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-  # Written by the program itself when it is installed, so that they name the flags that it has.
+  # Written by the program itself during installation, so that they list its actual flags.
   set(written ${PROJECT_BINARY_DIR}/written)
   foreach(pair "man-page=shortlist.1" "completion,bash=shortlist.bash" "completion,zsh=_shortlist")
     string(REPLACE "=" ";" pair "${pair}")
@@ -160,7 +160,7 @@ if(TARGET shortlist)
   install(FILES ${written}/shortlist.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${written}/shortlist.bash RENAME shortlist
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  # Debian's zsh looks for those of packages in a folder of their own.
+  # Debian's zsh reads completions of packages from a separate folder.
   install(CODE "
     set(zsh_completions site-functions)
     if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
@@ -168,7 +168,7 @@ if(TARGET shortlist)
     endif()")
   install(FILES ${written}/_shortlist DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/\${zsh_completions}")
 
-  # The demo pair is not installed, nor what is made for it.
+  # The demo pair is not installed, nor are files made for it.
   foreach(list gpt2 llama3 mistral-v3 phi3 qwen qwen.code qwen.math qwen.prose)
     install(FILES ${PROJECT_SOURCE_DIR}/vocab_lists/${list}.vocab.json.xz
             DESTINATION ${CMAKE_INSTALL_DATADIR}/shortlist/vocab_lists)
@@ -188,7 +188,7 @@ foreach(name shortlist shortlist-head)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-# Where Debian looks for a package's licence, and where others do not mind it.
+# Debian expects a package's licence here; other systems do not mind.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libshortlist-dev
         RENAME copyright)
 

@@ -1,10 +1,10 @@
-# For the Python package: finds the PyTorch that pip's Python imports, and settles SHORTLIST_CUDA by it: the kernels are
-# compiled where that PyTorch has CUDA and an nvcc of its major version is there.
+# For the Python package: finds the PyTorch that pip's Python imports, and resolves SHORTLIST_CUDA for it. The kernels
+# are compiled if that PyTorch has CUDA and there is an nvcc of its major version.
 
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
 
-# Not find_package(Torch): where PyTorch has CUDA it asks for a CUDA toolkit. -E: pip's build isolation hides, by
-# PYTHONPATH, the PyTorch that the package is for.
+# Not find_package(Torch): if PyTorch has CUDA, that needs a CUDA toolkit. -E: pip's build isolation uses PYTHONPATH
+# to hide the PyTorch that the package is for.
 execute_process(
   COMMAND ${Python_EXECUTABLE} -E -c
     "import os, torch; print(os.path.dirname(os.path.realpath(torch.__file__)), torch.__version__, int(torch.compiled_with_cxx11_abi()), torch.version.cuda or 'none', sep=';')"
@@ -17,14 +17,14 @@ endif()
 list(GET TORCH_FACTS 0 TORCH_ROOT)
 list(GET TORCH_FACTS 1 TORCH_VERSION)
 list(GET TORCH_FACTS 2 TORCH_CXX11_ABI)
-list(GET TORCH_FACTS 3 TORCH_CUDA_VERSION)  # none: a PyTorch without
-# Beside the Python files, or where a system's package has its libraries and headers.
+list(GET TORCH_FACTS 3 TORCH_CUDA_VERSION)  # none: a PyTorch without CUDA
+# Next to the Python files, or where a system package installs libraries and headers.
 find_library(TORCH_CPU_LIBRARY torch_cpu HINTS ${TORCH_ROOT}/lib REQUIRED)
 find_library(C10_LIBRARY c10 HINTS ${TORCH_ROOT}/lib REQUIRED)
 find_path(TORCH_INCLUDE torch/library.h HINTS ${TORCH_ROOT}/include REQUIRED)
 message(STATUS "PyTorch ${TORCH_VERSION}: ${TORCH_CPU_LIBRARY}")
 
-# Why the operators cannot have CUDA; empty where they can.
+# Sets RESULT to why the operators cannot have CUDA; empty if they can.
 function(shortlist_cuda_obstacle RESULT)
   if(TORCH_CUDA_VERSION STREQUAL none)
     set(${RESULT} "PyTorch ${TORCH_VERSION} has none" PARENT_SCOPE)
@@ -45,7 +45,7 @@ function(shortlist_cuda_obstacle RESULT)
   set(nvcc_version ${CMAKE_MATCH_1}${CMAKE_MATCH_2})
   string(REGEX MATCH "^[0-9]+" torch_major ${TORCH_CUDA_VERSION})
   if(NOT nvcc_major EQUAL torch_major)
-    # Its runtime would be a second one in the process, with a current device of its own.
+    # Its runtime would be a second one in the process, with its own current device.
     set(${RESULT} "${CMAKE_CUDA_COMPILER} is CUDA ${nvcc_version}, PyTorch's is ${TORCH_CUDA_VERSION}" PARENT_SCOPE)
   endif()
 endfunction()
@@ -61,7 +61,7 @@ if(SHORTLIST_CUDA)  # ON or AUTO
     message(STATUS "Operators with CUDA ${TORCH_CUDA_VERSION}")
     set(SHORTLIST_CUDA ON)
     find_library(C10_CUDA_LIBRARY c10_cuda HINTS ${TORCH_ROOT}/lib REQUIRED)
-    add_library(c10_cuda SHARED IMPORTED)  # by this name ShortlistCuda knows a PyTorch with CUDA
+    add_library(c10_cuda SHARED IMPORTED)  # ShortlistCuda detects a PyTorch with CUDA by this name
     set_target_properties(c10_cuda PROPERTIES IMPORTED_LOCATION ${C10_CUDA_LIBRARY})
   endif()
 endif()

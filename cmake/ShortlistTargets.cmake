@@ -1,5 +1,5 @@
-# Targets of this project: a static library shortlist::<room> for each room (DESIGN.md, "Rooms"), a test binary for each
-# folder of tests/.
+# Targets of this project: a static library shortlist::<room> for each room (DESIGN.md, "Rooms") and a test binary for
+# each folder of tests/.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -11,7 +11,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-# What one checkout has compiled, others find: paths below the checkout do not count. What the cache does not hold is not
+# Checkouts share compiled files: paths below the checkout are ignored. Files missing from the cache are not
 # preprocessed twice (depend mode).
 find_program(CCACHE ccache)
 if(CCACHE)
@@ -22,9 +22,9 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# Private to our own targets: warnings, no contraction of a*b+c (a kernel's bits are the same in every
-# tile shape), sanitizers. Designated initialisers leave fields out on purpose; GCC 12's -Wrestrict
-# misfires on std::string concatenation (GCC bug 105651).
+# Flags for this project's targets only: warnings, no contraction of a*b+c (a kernel's bits are the same in every tile
+# shape), sanitizers. Designated initialisers omit fields on purpose; GCC 12's -Wrestrict misfires on std::string
+# concatenation (GCC bug 105651).
 add_library(shortlist_flags INTERFACE)
 target_compile_options(shortlist_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
                        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -ffp-contract=off
@@ -33,15 +33,15 @@ if(SHORTLIST_SANITIZE)
   target_compile_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(SHORTLIST_SANITIZE MATCHES undefined)
-    # Null pointers trap without it, and x86 reads what is not aligned; these checks stand at every
-    # access and more than double the time to compile.
+    # Null pointers trap without these checks, and x86 allows unaligned reads. The checks would be compiled into every
+    # access and more than double the compile time.
     target_compile_options(shortlist_flags INTERFACE -fno-sanitize=null,alignment,object-size,vptr)
   endif()
   target_link_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE})
 endif()
 
-# shortlist_precompile(NAME DEPS [HEADERS]): the headers of libraries that most of its sources read, and HEADERS. Not
-# where sources have flags of their own, as kernels have: a precompiled header fits one set of flags.
+# shortlist_precompile(NAME DEPS [HEADERS]): precompiles the library headers that most of its sources include, and
+# HEADERS. Not for kernels, whose sources have their own flags: a precompiled header fits one set of flags.
 function(shortlist_precompile NAME DEPS)
   if(NOT SHORTLIST_PRECOMPILE OR NAME MATCHES kernels)
     return()
@@ -82,9 +82,9 @@ function(shortlist_test NAME)
   target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
                         GTest::gtest_main)
   shortlist_precompile(${NAME}_test "${ARG_DEPS}" <gmock/gmock.h> <gtest/gtest.h>)
-  # Compiled often, run once: -O3 takes half as long again to compile.
+  # Compiled often, run once: -O3 takes 1.5 times as long to compile.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
-  # What a run learns of a draft does not stay with the user.
+  # Draft data that a test run caches must not end up in the user's cache.
   set(cache "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test_cache")
   if(NOT SHORTLIST_TEST_SHARDS)
     # libtorch alone can take seconds to start on a busy machine.

@@ -1,4 +1,4 @@
-// Speculative decoding with a vocabulary-pruned draft, as a library: the shipped pair continues one
+// Speculative decoding with a vocabulary-pruned draft as a library: the demo pair continues one
 // prompt.
 //   usage: example_library [directory of the repository]
 
@@ -12,8 +12,8 @@ namespace shortlist {
 namespace {
 
 absl::Status Run(const std::string& root) {
-  // The active vocabulary: the 512 likeliest tokens, in each step up to 384 that most often follow
-  // the last one, and up to 128 that the request brings in.
+  // The active vocabulary: the 512 most likely tokens, per step up to 384 tokens that most often
+  // follow the last one, and up to 128 tokens that the request adds.
   Engine::Options options{
       .models = {.model = root + "/models/demo/target", .draft = root + "/models/demo/draft"},
       .num_threads = 2,

@@ -1,5 +1,5 @@
-// config.json, and behind a NUL generation_config.json: what parses lies within the bounds that a
-// decoder relies on.
+// config.json, followed by a NUL and generation_config.json. Checks that what parses is within the
+// bounds that a decoder relies on.
 //
 //   fuzz_config -max_len=4096 CORPUS, seeded with config.json files (tests/reference/golden)
 

@@ -1,5 +1,5 @@
-// Pipelined HTTP requests, cut anywhere, through the parser of heads and the decoder of bodies,
-// beside a second reading of the whole by other means. The first four bytes seed where it is cut.
+// Pipelined HTTP requests, cut at any byte, through the parser of heads and the decoder of bodies.
+// The result is compared with an independent parser. The first four bytes seed the cuts.
 //
 //   fuzz_http -max_len=8192 CORPUS fuzz/seeds/http
 
@@ -46,7 +46,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// Lines up to an empty one, and how many bytes they take; nullopt: they are none.
+/// Splits lines up to an empty one. Returns the bytes they take, nullopt if they are invalid.
 std::optional<size_t> SplitLines(std::string_view text, size_t max_bytes,
                                  std::vector<std::string_view>& lines) {
   size_t at = 0;
@@ -107,7 +107,7 @@ std::optional<Request> OracleChunks(std::string_view text) {
   return read;
 }
 
-/// The request that `text` begins with; nullopt: it is not complete, or to be refused.
+/// Parses the request that `text` begins with; nullopt if it is incomplete or must be rejected.
 std::optional<Request> Oracle(std::string_view text) {
   const size_t skipped = text.starts_with("\r\n") ? 2 : 0;
   std::vector<std::string_view> lines;
@@ -159,7 +159,7 @@ std::optional<Request> Oracle(std::string_view text) {
   return read;
 }
 
-/// Feeds pieces of `text` until `object` is done; false: it is refused, or there is no more.
+/// Feeds pieces of `text` until `object` is done. Returns false if it is rejected or `text` ends.
 template <typename Object, typename... Into>
 bool Feed(Object& object, std::string_view text, size_t& at, std::mt19937& random, Into&... into) {
   while (!object.done()) {

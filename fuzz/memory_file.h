@@ -12,7 +12,7 @@
 
 namespace shortlist {
 
-/// A file in memory that holds `size` bytes, for readers that take a path.
+/// A file in memory with `size` bytes, for readers that take a path.
 class MemoryFile {
  public:
   MemoryFile(const uint8_t* data, size_t size) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,6 +1,6 @@
-// PNG files: a picture of the size that they say, or an error; as they are, and with the checksums
-// of their chunks made right, which no mutation would hit. The library itself is not instrumented:
-// what leads the search is our own code around it.
+// PNG files: decoding gives a picture of the stated size, or an error. Each input runs as it is and
+// with corrected chunk checksums, which no mutation would hit. The library itself is not
+// instrumented: our own code around it guides the search.
 //
 //   fuzz_png -max_len=4096 CORPUS, seeded with tests/reference/golden/pictures and fuzz/seeds/png
 
@@ -23,7 +23,7 @@ void Run(std::string_view bytes) {
   SHORTLIST_CHECK(std::ssize(picture->rgb) == picture->width * picture->height * 3);
 }
 
-/// Writes each chunk's checksum anew, as far as the chunks' lengths lead.
+/// Rewrites the checksum of each chunk, as far as the chunks' lengths are valid.
 std::string WithChecksums(std::string bytes) {
   constexpr size_t kSignature = 8, kFrame = 12;  // length, kind and checksum of a chunk
   const auto byte = [&bytes](size_t at) { return static_cast<uint8_t>(bytes[at]); };

@@ -1,6 +1,6 @@
-// Bodies of requests in every dialect, through the routes' own handlers: an input is a line with
-// the route's path, then the body. The engine refuses whatever it is given, so each input ends with
-// an error or a small reply, which must be valid JSON.
+// Request bodies in every dialect, through the routes' own handlers. An input is a line with the
+// route's path, then the body. The engine rejects every request, so each input ends with an error
+// or a small reply, which must be valid JSON.
 //
 //   fuzz_request -dict=fuzz/request.dict -max_len=4096 CORPUS fuzz/seeds/request
 
@@ -41,7 +41,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Not models/demo's: SentencePiece cannot be loaded under clang's sanitizers.
+/// Not the tokenizer of models/demo: SentencePiece cannot be loaded under clang's sanitizers.
 std::unique_ptr<Tokenizer> OpenSmallTokenizer() {
   const auto golden =
       ReadJsonFile("tests/reference/golden/tokenizers/llama2.json", int64_t{1} << 20);
@@ -51,7 +51,7 @@ std::unique_ptr<Tokenizer> OpenSmallTokenizer() {
   return *std::move(tokenizer);
 }
 
-/// The routes of a server without a socket and without an engine; one for all inputs.
+/// The routes of a server without a socket or an engine. One instance for all inputs.
 class Routes {
  public:
   Routes()

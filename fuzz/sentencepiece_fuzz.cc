@@ -1,5 +1,5 @@
-// tokenizer.model: load, then encode. After the last NUL the input may go on with a text of its
-// own. The module that other programs open at run time (text/sentencepiece/model.h) is linked in.
+// tokenizer.model: load, then encode. After its last NUL, the input may contain a text to encode.
+// The module that other programs open at run time (text/sentencepiece/model.h) is linked in.
 //
 //   fuzz_sentencepiece -max_len=8192 CORPUS fuzz/seeds/sentencepiece
 

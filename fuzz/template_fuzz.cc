@@ -1,5 +1,5 @@
-// Chat templates: parse, then render a fixed conversation. After a NUL, the input may go on with a
-// conversation of its own, in JSON.
+// Chat templates: parse, then render a fixed conversation. After a NUL, the input may contain
+// another conversation in JSON.
 //
 //   fuzz_template -dict=fuzz/template.dict -max_len=4096 CORPUS tests/reference/golden/chat
 

@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// What must hold of every file that opens: its tensors lie inside it and can be read.
+/// Checks every file that opens: its tensors are inside the file and can be read.
 inline void CheckTensors(const TensorFile& file, size_t file_bytes) {
   for (const auto& [name, entry] : file.entries()) {
     SHORTLIST_CHECK(entry.offset >= 0 && entry.num_bytes >= 0);

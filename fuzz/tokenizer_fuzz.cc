@@ -1,5 +1,4 @@
-// tokenizer.json: parse, then encode and decode. After a NUL, the input may go on with a text of
-// its own.
+// tokenizer.json: parse, then encode and decode. After a NUL, the input may contain a text.
 //
 //   fuzz_tokenizer -dict=fuzz/tokenizer.dict -max_len=4096 CORPUS fuzz/seeds/tokenizer
 

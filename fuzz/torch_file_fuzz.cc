@@ -1,5 +1,5 @@
-// What torch.save writes: open, then read every tensor. The input is a whole file, or, behind the
-// byte 'P', a pickle that an archive is put around, with a storage "0" of 64 bytes.
+// Files written by torch.save: open, then read every tensor. The input is a whole file, or the byte
+// 'P' followed by a pickle, around which an archive with a storage "0" of 64 bytes is built.
 //
 //   fuzz_torch_file -max_len=8192 CORPUS tests/reference/golden/torch
 

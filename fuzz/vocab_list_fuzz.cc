@@ -1,6 +1,6 @@
-// Vocabulary lists, as the project's own document and as plain text; behind a NUL, the options that
-// a user gives behind the file's name. What parses is valid, comes back from its own document, and
-// gives a base.
+// Vocabulary lists, as the project's own document and as plain text. After a NUL, the input may
+// contain the options that a user appends to a file name. What parses is valid, survives a round
+// trip through its own document, and gives a base.
 //
 //   fuzz_vocab_list -max_len=4096 CORPUS fuzz/seeds/vocab_list
 
@@ -19,7 +19,7 @@
 namespace shortlist {
 namespace {
 
-// A base takes memory by the size of the vocabulary, which a target bounds.
+// A base takes memory in proportion to the vocabulary size, which a target bounds.
 constexpr int64_t kMaxVocabSize = 1 << 16;
 
 void CheckList(const VocabList& list, const std::string& flag) {

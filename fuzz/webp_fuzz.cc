@@ -1,5 +1,5 @@
-// WebP files: a picture of the size that it says, or an error. The library itself is not
-// instrumented: what leads the search is our own code around it.
+// WebP files: decoding gives a picture of the stated size, or an error. The library itself is not
+// instrumented: our own code around it guides the search.
 //
 //   fuzz_webp -max_len=4096 CORPUS, seeded with tests/reference/golden/pictures
 

@@ -1,6 +1,6 @@
-"""gather_head beside what torch alone does, in one process: bf16, 896 wide, 32,768 of 151,936 rows, one token.
+"""gather_head next to torch alone, in one process: bf16, 896 wide, 32,768 of 151,936 rows, one token.
 
-usage: python bench_gather_head.py [--seconds S]     (S for each way; the ways take turns, best and median of calls)
+usage: python bench_gather_head.py [--seconds S]     (S per way; the ways alternate; best and median of calls)
 """
 
 import argparse

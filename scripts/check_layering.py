@@ -2,7 +2,7 @@
 """Checks that every #include and every CMake dependency follows the arrows of DESIGN.md.
 
 usage: check_layering.py [REPOSITORY]
-Prints one line per breach and exits 1 when there is any.
+Prints one line per breach and exits with 1 if there is any.
 """
 
 import re
@@ -39,7 +39,7 @@ ALLOWED = {
     "serve": {"base", "io", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},
 }
 ALLOWED["cli"] = set(ALLOWED)
-# Folders whose target is not called as they are; the longest that fits counts.
+# Folders whose target has another name. The longest matching folder counts.
 ROOMS = {
     "vocab/counting": "vocab_counting",
     "vocab/formats": "vocab_formats",
@@ -61,17 +61,17 @@ LIBRARY = re.compile(r"shortlist_library\((\w+)([^)]*)\)")
 MORE_SOURCES = re.compile(r"target_sources\(shortlist_(\w+)([^)]*)\)")
 CMAKE_DEPENDENCY = re.compile(r"shortlist::(\w+)")
 CMAKE_COMMENT = re.compile(r"#[^\n]*")
-# Targets beside the libraries, which these may link where a build has them.
+# Targets other than libraries, which these may link if a build has them.
 OTHER_TARGETS = {"kernels_cuda"}
 
 
 class Targets:
-    """What the CMakeLists.txt below a repository's root say."""
+    """The targets in the CMakeLists.txt files below a repository's root."""
 
     def __init__(self, root):
-        self.of_file = {}  # path -> target, where CMake lists it
-        self.links = {}  # target -> targets, by its own words
-        self.shared_folders = set()  # of several libraries: each file is listed
+        self.of_file = {}  # path -> target, if CMake lists it
+        self.links = {}  # target -> targets that it links directly
+        self.shared_folders = set()  # shared by several libraries: each file is listed
         self.breaches = []
         for folder in sorted({target.split("_")[0] for target in ALLOWED}):
             for file in sorted((root / folder).rglob("CMakeLists.txt")):
@@ -108,7 +108,7 @@ class Targets:
                 self.of_file[str(folder / word)] = target
 
     def of(self, path):
-        """The target of a file; None where it is nobody's."""
+        """Returns the target of a file; None if it has none."""
         if path in self.of_file:
             return self.of_file[path]
         for room in sorted(ROOMS, key=len, reverse=True):
@@ -118,7 +118,7 @@ class Targets:
         return folder if folder in ALLOWED else None
 
     def reaches(self, target, other):
-        """Whether `target` links `other`, itself or through what it links; true where CMake says nothing of it."""
+        """True if `target` links `other`, directly or indirectly, or if CMake does not list `target`."""
         if target not in self.links:
             return True
         seen, pending = set(), [target]
@@ -131,7 +131,7 @@ class Targets:
 
 
 def include_breach(targets, target, is_header, quote, path):
-    """What is wrong with this include in a file of `target`, or None."""
+    """Returns what is wrong with this include in a file of `target`, or None."""
     parts = path.split("/")
     if quote == '"' and (len(parts) == 1 or "." in parts or ".." in parts):
         return "includes start at the repository root"
@@ -159,7 +159,7 @@ def include_breach(targets, target, is_header, quote, path):
 
 
 def breaches(root):
-    """All breaches below `root`, as lines `file:line: path: reason`."""
+    """Returns all breaches below `root`, as lines `file:line: path: reason`."""
     targets = Targets(root)
     found = list(targets.breaches)
     for folder in sorted({target.split("_")[0] for target in ALLOWED}):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of check_layering.py: a wrong include is caught, a right one is not."""
+"""Tests of check_layering.py: a wrong include is detected, a right one is accepted."""
 
 import tempfile
 import unittest

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that no two files define types of one name: the linker would take one's functions for
-the other's.
+"""Checks that no two files define types with the same name: the linker would confuse their functions.
 
 usage: check_names.py [REPOSITORY]
-Prints one line per name that is defined twice and exits 1 when there is any.
+Prints one line per name that is defined twice and exits with 1 if there is any.
 """
 
 import re
@@ -33,14 +32,14 @@ def types_of(text):
             if scopes:
                 scopes.pop()
         elif match.group(1) and all(scopes) and "(anonymous)" not in scopes:
-            # Behind a comma or an angle it is a parameter of a template.
+            # After a comma or an angle bracket it is a template parameter.
             if not text[:match.start()].rstrip().endswith(("<", ",")):
                 found.append(("::".join([*scopes, match.group(1)]), text.count("\n", 0, match.start()) + 1))
     return found
 
 
 def repeated(root):
-    """Lines `name: file:line and file:line` of the types that two files define."""
+    """Returns lines `name: file:line and file:line` for types that two files define."""
     places = {}
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of check_names.py: a name of two types is caught, other repetitions are not."""
+"""Tests of check_names.py: two types with one name are detected, other repetitions are accepted."""
 
 import tempfile
 import unittest

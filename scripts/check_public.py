@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Checks what others see of an installed shortlist.
+"""Checks the public interface of an installed shortlist.
 
 usage: check_public.py PREFIX [SHARED_OBJECT...]
 
-  - every header below PREFIX/include compiles alone, as C++20, and includes none of ours but by shortlist/; shortlist.h
+  - every header below PREFIX/include compiles alone, as C++20, and includes our headers as shortlist/...; shortlist.h
     as C99 too
-  - all macros that ours define begin with SHORTLIST_
-  - a shared object exports nothing but names of shortlist's own: shortlist_* and, of a Python module, PyInit_*
+  - all macros that our headers define begin with SHORTLIST_
+  - a shared object exports only names of shortlist: shortlist_* and, for a Python module, PyInit_*
 
-Prints one line per breach and exits 1 when there is any. CXX, CC and CXXFLAGS (the directories of libtorch's headers,
-say) are those of the environment.
+Prints one line per breach and exits with 1 if there is any. CXX, CC and CXXFLAGS (for example, the directories of
+libtorch's headers) come from the environment.
 """
 
 import os

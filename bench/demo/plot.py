@@ -1,6 +1,6 @@
-"""A demo.json as SVG: tokens/s and accept length against the rows that a draft step scores.
+"""Renders a demo.json as SVG: tokens/s and accept length against the rows that a draft step scores.
 
-Text and axes are in a grey that stands out from light and dark backgrounds alike; the background is transparent.
+Text and axes are in a grey that is readable on light and dark backgrounds; the background is transparent.
 """
 
 import math
@@ -12,7 +12,7 @@ LEGEND_ROW = 22
 PANEL_WIDTH, PANEL_HEIGHT = 340, 200
 LEFT, TOP, GAP_X, GAP_Y = 62, 44, 72, 62
 GREY = "#7d8590"
-COLOURS = ("#2f81f7", "#d9730d", "#2da44e")  # one for each draft
+COLOURS = ("#2f81f7", "#d9730d", "#2da44e")  # one per draft
 STYLE = f"text {{ font: 12px system-ui, sans-serif; fill: {GREY}; }} .title {{ font-weight: 600; }}"
 
 
@@ -62,7 +62,7 @@ class Panel:
         self.parts.append(f'<path d="M{self.x0} {bottom}H{right}" stroke="{GREY}"/>')
 
     def level(self, value, colour):
-        """A dashed line across."""
+        """Draws a dashed horizontal line."""
         self.parts.append(level_style(f"M{self.x0} {self.y(value):.1f}h{PANEL_WIDTH}", colour))
 
     def line(self, points, colour, kind):
@@ -89,7 +89,7 @@ def marker(x, y, colour, kind):
 
 
 def _legend(drafts):
-    """A row for each draft. Its plain decoding is its own: the machine may have been faster in another run."""
+    """One row per draft. Each has its own plain decoding: the machine's speed may differ between runs."""
     parts = []
     for i, name in enumerate(drafts):
         x, y, colour = LEFT, HEIGHT + i * LEGEND_ROW, COLOURS[i % len(COLOURS)]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Which rows of the head a draft must score: accept lengths on the demo pair for sketch, list and the request's own rows.
+"""Measures which rows a draft must score: accept lengths on the demo pair for sketches, lists and own rows.
 
 usage: bench/demo/rows.py [--shortlist BINARY] [--prompts FILE] [--max-new-tokens N] [--out FILE.md]
 
-Every way to choose rows decodes all prompts once, greedily and at temperature 0.8, with 128 rows of the request's own
-(prompt and escapes). Greedy figures are of the outputs of which less than 30 % repeats itself. The list of the wrong
-domain is counted here, of Python's standard library, which nothing in the pair's training resembles. Accept lengths do not
-depend on the machine's speed. Some ten minutes; writes bench/results/rows.md.
+Every way to choose rows decodes all prompts once, greedily and at temperature 0.8, with 128 own rows per request
+(prompt and escapes). Greedy figures use only outputs of which less than 30 % repeats itself. The list of the wrong
+domain is counted here from Python's standard library, which does not resemble the pair's training data. Accept
+lengths do not depend on the machine's speed. Takes about ten minutes; writes bench/results/rows.md.
 """
 
 import argparse
@@ -46,7 +46,8 @@ def build_wrong_list(arguments, folder):
 
 
 def compare(arguments, flags, temperature):
-    """The rows of all prompts (greedy: of those with few repeats): plain decoding, the full head, then what `flags` say."""
+    """Returns rows over all prompts (greedy: those with few repeats): plain decoding, the full head, and those of
+    `flags`."""
     done = subprocess.run(
         [str(arguments.shortlist), "compare", "--json", *PAIR, *flags, "--dynamic-rows", "128", "--prompts",
          str(arguments.prompts), "--max-new-tokens", str(arguments.max_new_tokens), "--repetitions", "1",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures the demo pair: every draft, greedy and at temperature 0.8, over several sizes of the vocabulary list.
 
-Runs `shortlist compare --sweep` over held-out prompts, once for each draft and temperature, and writes to --out
-  demo.json   what compare reported, and on which machine
+Runs `shortlist compare --sweep` over held-out prompts, once per draft and temperature, and writes to --out
+  demo.json   the reports of compare, and the machine
   demo.md     tables for bench/results
   demo.svg    tokens/s and accept length against the rows that a draft step scores
 

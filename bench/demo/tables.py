@@ -1,4 +1,4 @@
-"""Markdown tables of a demo.json."""
+"""Makes Markdown tables of a demo.json."""
 
 GROUPS = {
     (True, "few_repeats"): "greedy, under 30 % repeated",
@@ -24,7 +24,7 @@ def select(run, group, source=None):
 
 
 def groups(run):
-    """(group, its name) of a run, the most telling first."""
+    """Yields (group, its name) for the groups of a run, the most meaningful first."""
     greedy = run["temperature"] == 0
     for (is_greedy, group), name in GROUPS.items():
         if is_greedy == greedy:
@@ -37,7 +37,7 @@ def _table(header, rows):
 
 
 def _speed_table(report):
-    """Beside plain decoding and the full head: a quarter of the rows, and a sixteenth with successors."""
+    """Plain decoding, the full head, a quarter of the rows, and a sixteenth with successors."""
     rows = []
     for run in report["runs"]:
         for group, name in groups(run):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Times the gather-GEMM head on a GPU beside what PyTorch offers, in one run.
+"""Times the gather-GEMM head on a GPU and the alternatives that PyTorch offers, in one run.
 
 usage: bench.py --library libshortlist_cuda.so --output DIR [--seconds 300]
-Writes DIR/head.json and DIR/head.md: bf16 rows, then the narrower formats of the same matrix beside
-PyTorch's bf16. Columns, each a median over replays of one captured graph:
+Writes DIR/head.json and DIR/head.md: bf16 rows, then the narrower formats of the same matrix next to PyTorch's bf16.
+Columns, each a median over replays of one captured graph:
   ours        the rows gathered in place, top 8 and log-sum-exp, token ids out
   dense       a copy of the rows made beforehand, cuBLAS, topk
   gather      index_select, cuBLAS, topk
-Every replay reads another set of rows, so that no set stays in the L2 cache; `again` is ours over
-one set that stays, as the steps of a draft re-read it.
+Every replay reads another set of rows, so that no set stays in the L2 cache. `again` is ours over one set that stays
+cached, as when the steps of a draft read it repeatedly.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Head(ctypes.Structure):
 
 
 class Weight:
-    """A head's rows. Those of narrow formats are random bytes: a product takes as long with any."""
+    """A head's rows. Narrow formats hold random bytes: the time of a product does not depend on the values."""
 
     def __init__(self, library, name, device):
         self.format = FORMATS.index(name)
@@ -59,7 +59,7 @@ class Weight:
         self.factors = torch.ones(VOCAB, device=device)
 
     def states(self, num_tokens):
-        """Those of a call, prepared for the format."""
+        """Returns states for a call, prepared for the format."""
         device = self.rows.device
         if self.format == 0:
             return torch.randn(num_tokens, HIDDEN, device=device).to(torch.bfloat16)
@@ -120,7 +120,7 @@ def capture(calls):
 
 
 def time_graphs(graphs, num_calls, repetitions):
-    """Median microseconds per call of each graph, taken in turns."""
+    """Returns the median microseconds per call of each graph, measured alternately."""
     samples = {name: [] for name in graphs}
     for _ in range(repetitions):
         for name, graph in graphs.items():
@@ -141,7 +141,7 @@ def warm_up(weight):
 
 
 def read_bandwidth(weight):
-    """Bytes per second of a sum over the whole matrix, which is far larger than the L2 cache."""
+    """Returns bytes per second of a sum over the whole matrix, which is far larger than the L2 cache."""
     words = weight.rows.view(torch.int32)
     graph = capture([lambda: torch.amax(words)] * 4)
     micros = time_graphs({"read": graph}, {"read": 4}, repetitions=20)["read"]
@@ -149,7 +149,7 @@ def read_bandwidth(weight):
 
 
 def check_answers(ours, weight, states, rows):
-    """Ours against PyTorch in f32: the logits of our ids, and that no row beats them."""
+    """Checks ours against PyTorch in f32: the top logits and the log-sum-exp. Also checks the error word."""
     exact = states.float() @ weight.rows[rows.long()].float().T
     best = exact.topk(TOP_K, dim=1).values
     tolerance = 1e-2 * exact.abs().max()
@@ -162,7 +162,7 @@ def check_answers(ours, weight, states, rows):
 
 
 def row_sets(num_rows, row_bytes, l2_bytes, device):
-    """So many sets that none is in the L2 cache when its turn comes."""
+    """Returns enough sets of rows that none is in the L2 cache when its turn comes."""
     num_sets = max(2, min(8, -(-4 * l2_bytes // (num_rows * row_bytes))))
     return [torch.randperm(VOCAB, device=device)[:num_rows].sort().values.to(torch.int32)
             for _ in range(num_sets)]
@@ -199,7 +199,7 @@ def run_cell(library, weight, num_tokens, num_rows, l2_bytes, repetitions):
 
 
 def run_format_cells(library, name, l2_bytes, repetitions, device):
-    """One format at all sizes."""
+    """Measures one format at all sizes."""
     weight = Weight(library, name, device)
     for num_rows in FORMAT_ROWS:
         for num_tokens in FORMAT_TOKENS:
@@ -264,7 +264,7 @@ def main():
 
     for kind, cell in cells():
         result[kind].append(cell)
-        # Written after every cell: a run that is cut short leaves what it has.
+        # Written after every cell: an interrupted run keeps its results so far.
         (args.output / "head.json").write_text(json.dumps(result, indent=1) + "\n")
         (args.output / "head.md").write_text(table(result))
         if time.monotonic() - begin > args.seconds:

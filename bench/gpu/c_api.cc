@@ -4,7 +4,7 @@
 
 extern "C" {
 
-/// Mirrored in bench.py: CudaHeadArgs without tails.
+/// Mirrored in bench.py. CudaHeadArgs without tails.
 struct ShortlistHead {
   int64_t format;  // RowFormat
   const void* weight;
@@ -43,7 +43,7 @@ shortlist::CudaHeadArgs ArgsOf(const ShortlistHead& head) {
 
 }  // namespace
 
-/// Bytes of a row, of a state's codes and of its scales.
+/// Writes the bytes of a row, of a state's codes and of its scales to `bytes`.
 void shortlist_head_layout(int64_t format, int64_t hidden, int64_t bytes[3]) {
   const auto rows = shortlist::RowLayout::Of(static_cast<shortlist::RowFormat>(format), hidden);
   bytes[0] = rows.row_bytes;

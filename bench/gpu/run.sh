@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs every GPU test and bench: one call, within ten minutes, without a network, on a
-# machine with a GPU, the CUDA toolkit, CMake and a python3 whose PyTorch has CUDA.
+# Builds and runs every GPU test and bench in one call, within ten minutes, without a network. Needs
+# a machine with a GPU, the CUDA toolkit, CMake and a python3 whose PyTorch has CUDA.
 # usage: bench/gpu/run.sh [OUTPUT_DIR]   (build/gpu_run/results)
-# Leaves test.log, sanitizer.log where compute-sanitizer is found, head.json and head.md.
+# Writes test.log, sanitizer.log if compute-sanitizer is found, head.json and head.md.
 set -euo pipefail
 root=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
 build=$root/build/gpu_run

@@ -34,7 +34,7 @@ void CompletionTokens::ReadLine(std::string_view line) {
   constexpr std::string_view kName = "\"completion_tokens\":";
   if (!line.starts_with("data:")) return;
   if (line.find("[DONE]") == 5 || line.find("[DONE]") == 6) saw_end_ = true;
-  const size_t name = line.rfind(kName);  // behind the text, in which quotes are escaped
+  const size_t name = line.rfind(kName);  // follows the text, in which quotes are escaped
   if (name == line.npos) return;
   const char* begin = line.data() + name + kName.size();
   while (begin < line.data() + line.size() && *begin == ' ') ++begin;

@@ -7,26 +7,26 @@
 
 namespace shortlist {
 
-/// The body of a streamed completion of `num_tokens` tokens that no end of text cuts short where
-/// the server knows ignore_eos, and whose events tell how many there are. Prompts of different
-/// `number`s are different from the start. `model` empty: the field is left out.
+/// Body of a request for a streamed completion of `num_tokens` tokens. It sets ignore_eos, so that
+/// no end of text cuts the output short if the server supports it, and requests usage in every
+/// event. Prompts of different `number`s differ from their start. An empty `model` omits the field.
 std::string StreamBody(const std::string& model, int64_t number, int64_t num_tokens);
 
-/// Counts the tokens of a streamed completion by what its events say of usage, without parsing
-/// them: several tokens may come with one event. A server that tells usage at the end alone is
-/// counted then.
+/// Counts the tokens of a streamed completion by the usage in its events, without parsing their
+/// JSON: one event may carry several tokens. If a server reports usage only at the end, the tokens
+/// are counted then.
 class CompletionTokens {
  public:
-  /// Takes a piece of the stream, cut anywhere; returns the number of tokens that it tells of
-  /// beyond those before.
+  /// Reads a piece of the stream, cut at any byte. Returns the number of tokens reported since the
+  /// previous call.
   int64_t Read(std::string_view piece);
-  /// The stream came to its end and told a number.
+  /// True if the stream has ended and has reported a number of tokens.
   bool is_done() const { return saw_end_ && num_tokens_ > 0; }
 
  private:
   void ReadLine(std::string_view line);
 
-  std::string pending_;  // read, not a whole line
+  std::string pending_;  // an incomplete line
   int64_t num_tokens_ = 0;
   bool saw_end_ = false;
 };

@@ -29,7 +29,7 @@ absl::Status ReplyError(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("reply: ", std::string(what)));
 }
 
-/// Numbers of one vector, all finite.
+/// Counts the dimensions of one vector, whose numbers must all be finite.
 absl::StatusOr<int64_t> CheckVector(const nlohmann::json& vector, bool is_base64) {
   if (!is_base64) {
     if (!vector.is_array()) return ReplyError("an embedding is not an array");
@@ -53,7 +53,7 @@ absl::StatusOr<int64_t> CheckVector(const nlohmann::json& vector, bool is_base64
   return static_cast<int64_t>(bytes.size() / sizeof(float));
 }
 
-/// The integer `object[name]`; nullopt where there is none.
+/// The integer `object[name]`; nullopt if there is none.
 std::optional<int64_t> Integer(const nlohmann::json& object, const char* name) {
   if (!object.is_object()) return std::nullopt;
   const auto field = object.find(name);
@@ -71,7 +71,7 @@ std::string EmbeddingsBodies::Make(int64_t num_inputs, int64_t num_units) {
   if (!options_.model.empty()) fields["model"] = options_.model;
   fields["encoding_format"] = options_.is_base64 ? "base64" : "float";
   std::string json = fields.dump();
-  json.back() = ',';  // of the closing brace
+  json.back() = ',';  // replaces the closing brace
   json += R"("input":[)";
   json.reserve(json.size() + static_cast<size_t>(num_inputs * (num_units * 6 + 4)));
   for (int64_t i = 0; i < num_inputs; ++i) {
@@ -133,7 +133,7 @@ int64_t InputTokens::Units(int64_t num_tokens) const {
 
 boost::asio::awaitable<absl::StatusOr<InputTokens>> ProbeInputTokens(
     HttpClient& client, const EmbeddingsOptions& options, EmbeddingsBodies& bodies) {
-  constexpr int64_t kUnits[] = {1, 17};  // few enough for any model
+  constexpr int64_t kUnits[] = {1, 17};  // short enough for any model
   InputTokens tokens;
   double counts[2] = {1, 17};
   for (size_t i = 0; i < 2; ++i) {

@@ -32,7 +32,7 @@ absl::Status UrlError(std::string_view url, std::string_view what) {
       absl::StrCat("base URL '", std::string(url), "' ", std::string(what)));
 }
 
-/// The text of an error in the shapes of OpenAI, vLLM, TEI, FastAPI and llama.cpp; null: none.
+/// The text of an error in the formats of OpenAI, vLLM, TEI, FastAPI and llama.cpp; null if none.
 const std::string* ErrorText(const nlohmann::json& reply) {
   if (!reply.is_object()) return nullptr;
   for (const char* name : {"error", "message", "detail"}) {
@@ -108,7 +108,7 @@ asio::awaitable<HttpReply> HttpClient::Exchange(std::string_view route, std::str
       co_await Receive(sink, reply);
     } catch (const boost::system::system_error& error) {
       stream_.reset();
-      // A server may close a connection that has been idle.
+      // Retry: a server may close an idle connection.
       again = was_open && reply.status == 0 && error.code() != beast::error::timeout;
       reply.status = 0;
       reply.body = error.code() == beast::error::timeout
@@ -163,7 +163,7 @@ asio::awaitable<void> HttpClient::Receive(const Sink* sink, HttpReply& reply) {
     body.data = piece.data();
     body.size = piece.size();
     beast::error_code error;
-    if (is_streamed) {  // what is there, without waiting for a full piece
+    if (is_streamed) {  // available bytes, without waiting for a full piece
       co_await http::async_read_some(*stream_, received_, parser,
                                      asio::redirect_error(asio::use_awaitable, error));
     } else {

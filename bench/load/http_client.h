@@ -14,46 +14,48 @@
 
 namespace shortlist {
 
-/// Where an OpenAI-compatible server has its routes.
+/// Location of the routes of an OpenAI-compatible server.
 struct BaseUrl {
   std::string host, port;
-  std::string prefix;  // of every route: "/v1", say, or ""
+  std::string prefix;  // prefix of every route, such as "/v1", or ""
 
-  /// Of "http://host[:port][/prefix]": the port is 80 where there is none, and the prefix /v1;
-  /// "http://host/" has no prefix. InvalidArgument tells what is wrong.
+  /// Parses "http://host[:port][/prefix]". The default port is 80, the default prefix /v1;
+  /// "http://host/" has no prefix. InvalidArgument describes the error.
   static absl::StatusOr<BaseUrl> Parse(std::string_view url);
 };
 
 struct HttpReply {
-  unsigned status = 0;   // 0: none came, `body` says why
-  std::string body;      // empty where it was streamed
-  double seconds = 0.0;  // from before the first byte was sent until the last one was here
+  unsigned status = 0;   // 0: no reply, `body` says why
+  std::string body;      // empty if streamed
+  double seconds = 0.0;  // from before the first byte is sent to the last byte received
 
-  /// What an error reply says: the message of its JSON where it is of a known shape, else its
-  /// beginning; one line of at most 160 bytes.
+  /// The message of an error reply: from its JSON if that has a known shape, else the beginning of
+  /// the body. One line of at most 160 bytes.
   std::string Message() const;
 };
 
-/// One connection, kept alive, of a client that sends a request after the other. Belongs to the
+/// One kept-alive connection of a client that sends one request at a time. Belongs to the
 /// io_context whose coroutines await it.
 class HttpClient {
  public:
   struct Options {
     BaseUrl url;
-    std::string api_key;  // empty: none is sent
+    std::string api_key;  // empty: not sent
     std::chrono::seconds timeout{600};
   };
 
   /// `options` must outlive this.
   explicit HttpClient(const Options& options) : options_(options) {}
 
-  /// POST of `json` to `route`, "/embeddings" say. Connects where the connection is not open, once
-  /// more where a kept one turns out to be closed. The arguments must live until it returns.
+  /// Sends a POST of `json` to `route`, such as "/embeddings". Connects if not connected, and
+  /// retries once if a kept connection turns out to be closed. The arguments must outlive the
+  /// coroutine.
   boost::asio::awaitable<HttpReply> Post(std::string_view route, std::string_view json);
 
-  /// Takes a piece of a reply's body; false: the rest is not wanted, and the connection is closed.
+  /// Receives a piece of a reply's body. Returns false to discard the rest and close the
+  /// connection.
   using Sink = std::function<bool(std::string_view piece)>;
-  /// As Post, but the body of a reply of status 200 goes to `sink` as it comes.
+  /// Same as Post(), but passes the body of a reply with status 200 to `sink` as it arrives.
   boost::asio::awaitable<HttpReply> PostStreamed(std::string_view route, std::string_view json,
                                                  const Sink& sink);
 
@@ -66,7 +68,7 @@ class HttpClient {
 
   const Options& options_;
   std::unique_ptr<boost::beast::tcp_stream> stream_;  // null: not connected
-  boost::beast::flat_buffer received_;                // behind the last reply
+  boost::beast::flat_buffer received_;                // bytes after the last reply
 };
 
 }  // namespace shortlist

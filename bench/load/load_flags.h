@@ -14,10 +14,10 @@ class App;
 
 namespace shortlist {
 
-/// The flags that load clients share.
+/// Flags shared by load clients.
 struct LoadFlags {
   HttpClient::Options http;       // set by ReadLoadFlags
-  EmbeddingsOptions embeddings;   // likewise
+  EmbeddingsOptions embeddings;   // set by ReadLoadFlags
   std::string base_url, api_key;  // as given
   std::string encoding_format, ids = "off";
   int64_t timeout_s = 600;
@@ -25,15 +25,15 @@ struct LoadFlags {
   bool json = false;
 };
 
-/// Adds the flags to `app`; parsing fills `flags`, which must outlive it. `encoding_format`: where
-/// none is given.
+/// Adds the flags to `app`; parsing fills `flags`, which must outlive it. `encoding_format`: the
+/// default.
 void AddLoadFlags(CLI::App& app, LoadFlags& flags, const std::string& encoding_format);
 
-/// What was parsed becomes options; InvalidArgument names the flag.
+/// Converts the parsed flags to options. InvalidArgument names the flag.
 absl::Status ReadLoadFlags(LoadFlags& flags);
 
-/// Parses the command line. -1: go on; else the exit status: 0 behind --help, 2 behind what is
-/// wrong, which stderr tells.
+/// Parses the command line. Returns -1 to continue, else the exit status: 0 after --help, 2 after
+/// an error, which is written to stderr.
 int ParseLoadFlags(CLI::App& app, LoadFlags& flags, int argc, char** argv);
 
 }  // namespace shortlist

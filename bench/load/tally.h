@@ -13,28 +13,28 @@
 
 namespace shortlist {
 
-/// Times that requests took.
+/// Durations of requests.
 class Latencies {
  public:
   void Add(double seconds) { seconds_.push_back(seconds); }
   int64_t size() const { return static_cast<int64_t>(seconds_.size()); }
-  /// Milliseconds that `percent` % of them took at most, of the nearest rank; 100: the longest; 0
-  /// when there are none.
+  /// The `percent` percentile in milliseconds, by nearest rank. 100: the maximum. 0 if empty.
   double Ms(double percent) const;
 
  private:
   mutable std::vector<double> seconds_;  // sorted by Ms
 };
 
-/// What went wrong, by status and message. Beyond 32 different ones they are counted as one.
+/// Counts of errors by status and message. After 32 different errors, further kinds are counted as
+/// one.
 class ErrorCounts {
  public:
-  /// Of a status other than 200, or a reply of 200 that is not as it must be.
+  /// `reply` has a status other than 200, or status 200 and an invalid body.
   void Add(const HttpReply& reply);
   void Add(unsigned status, std::string_view message);
 
   int64_t total() const { return total_; }
-  /// A line for each, empty without errors.
+  /// One line per error kind; empty without errors.
   std::string Lines() const;
   /// Array of {status, message, count}.
   nlohmann::ordered_json Json() const;

@@ -1,8 +1,8 @@
-"""The three engines that encoders.py lets take turns. Each turns token ids into pooled vectors:
+"""The three engines that encoders.py runs alternately. Each turns token ids into pooled vectors:
 
-  name, kind                   who and of which numbers, "f32", "bf16" or "int8"
-  prepare(inputs, batch)       what is not measured: cuts the inputs, lists of ids, into batches of at most `batch`
-  run(prepared, repeat)        the mean seconds of encoding all of them, of `repeat` times
+  name, kind                   the engine and its number format, "f32", "bf16" or "int8"
+  prepare(inputs, batch)       not measured: splits the inputs, lists of ids, into batches of at most `batch`
+  run(prepared, repeat)        mean seconds of encoding all of them, over `repeat` runs
   vectors(prepared)            [inputs, dimensions], in the order of the inputs
 """
 
@@ -17,7 +17,7 @@ import torch
 
 
 class Shortlist:
-    """bench/encoding_engine, which pads nothing: a pass is of whole inputs, up to a number of tokens."""
+    """bench/encoding_engine, which pads nothing: a pass contains whole inputs, up to a number of tokens."""
 
     name = "shortlist"
     FLAGS = {"f32": ["--dtype", "f32"], "bf16": ["--dtype", "bf16"], "int8": ["--dtype", "f32", "--quantize", "int8"]}
@@ -60,7 +60,7 @@ class Shortlist:
 
 
 class Padded:
-    """What the peers share: batches padded to their longest input, longest first, as sentence-transformers' encode
+    """Shared by the peers: batches padded to their longest input, longest first, as sentence-transformers' encode
     makes them."""
 
     pid = None
@@ -101,7 +101,7 @@ class SentenceTransformers(Padded):
 
     def __init__(self, model, kind, num_threads):
         self.kind = kind
-        self._model = model  # of that kind
+        self._model = model  # of the engine's kind
         self._num_threads = num_threads
 
     def _batch(self, ids, mask):

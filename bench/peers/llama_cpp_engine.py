@@ -5,13 +5,14 @@ import time
 
 import llama_cpp
 
-# llama.cpp's chatter is dropped; the callback must outlive the library's use of it.
+# Discards llama.cpp's log messages. The callback must outlive the library's use of it.
 _QUIET = llama_cpp.llama_log_callback(lambda level, text, data: None)
 llama_cpp.llama_log_set(_QUIET, ctypes.c_void_p(0))
 
 
 def describe():
-    """Version of the binding, and the instruction sets that the library was built for."""
+    """Returns the version of the binding, and the instruction sets that the library was built
+    for."""
     return {"llama-cpp-python": llama_cpp.__version__,
             "system_info": llama_cpp.llama_print_system_info().decode()}
 
@@ -48,7 +49,8 @@ class LlamaCppEngine:
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), False)
 
     def forward(self, rows):
-        """One pass over `rows` of (token id, position, sequence, wants logits); its seconds."""
+        """Runs one pass over `rows` of (token id, position, sequence, wants logits). Returns its
+        seconds."""
         batch = self._batch
         for i, (token, position, sequence, wants_logits) in enumerate(rows):
             batch.token[i] = token
@@ -64,6 +66,7 @@ class LlamaCppEngine:
         return time.perf_counter() - begin
 
     def logits(self):
-        """Of the last row that wanted them: [vocab_size] f32, valid until the next pass."""
+        """Returns the logits of the last row that wanted them: [vocab_size] f32, valid until the
+        next pass."""
         pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
         return ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float * self.vocab_size)).contents

@@ -1,8 +1,8 @@
 """One random Llama, written twice: a Hugging Face directory for shortlist, GGUF for llama.cpp.
 
 Qwen2.5-0.5B's dimensions without its biases, so that both engines run the plain Llama graph. The
-weights are the same bf16 bits in both; only the rows of the query and key projections change
-place, because GGUF's Llama rotates neighbouring dimensions where Hugging Face's rotates halves.
+weights are the same bf16 bits in both. Only the rows of the query and key projections are
+reordered, because GGUF's Llama rotates neighbouring dimensions and Hugging Face's rotates halves.
 """
 
 import json
@@ -24,7 +24,7 @@ CONTEXT_LEN = 2048
 ROPE_THETA = 1e6
 RMS_NORM_EPS = 1e-6
 
-# Where each format's weights lie below the work directory.
+# Location of each format's weights below the work directory.
 HF_DIR = "hf"
 GGUF = {"bf16": "bf16.gguf", "8-bit": "q8_0.gguf", "4-bit": "q4_0.gguf"}
 _FILE_TYPE = {"8-bit": llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0,
@@ -54,7 +54,7 @@ def _tensors():
 
 
 def _random_bf16(random, shape):
-    """bf16 bits: norms are 1, matrices normal with a deviation of 0.02."""
+    """Returns bf16 bits: norms are 1, matrices normal with a deviation of 0.02."""
     if len(shape) == 1:
         return np.full(shape, 0x3F80, dtype=np.uint16)
     values = random.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
@@ -128,7 +128,7 @@ def _write_weights(work, seed):
 
 
 def _quantise(source, target, file_type):
-    """With llama.cpp's own quantiser; `pure` keeps the head, too, in the wanted type."""
+    """Runs llama.cpp's own quantiser; `pure` stores the head in the wanted type, too."""
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = file_type
     params.pure = True
@@ -137,8 +137,8 @@ def _quantise(source, target, file_type):
 
 
 def make_model(work: Path, formats, seed=1):
-    """Writes what is missing below `work` for `formats`, which are keys of GGUF."""
-    complete = work / "complete"  # written last: an interrupted run starts anew
+    """Writes the missing weights below `work` for `formats`, which are keys of GGUF."""
+    complete = work / "complete"  # written last: an interrupted run starts again
     if not complete.exists():
         _write_weights(work, seed)
         complete.touch()

@@ -1,4 +1,4 @@
-"""Whether other processes disturb a measurement, and on which processor it runs."""
+"""Detects whether other processes disturb a measurement, and on which processor it runs."""
 
 import os
 import time
@@ -8,7 +8,7 @@ MAX_SHARE_OF_OTHERS = 0.03
 
 
 class Quiet:
-    """Tells which share of the machine's CPU time other processes took since it was made."""
+    """Reports the share of the machine's CPU time that other processes took since construction."""
 
     TICK = os.sysconf("SC_CLK_TCK")
 
@@ -17,7 +17,7 @@ class Quiet:
         self._begin = time.monotonic(), self._others()
 
     def _others(self):
-        """CPU seconds of all but our own processes, stolen ones included."""
+        """Returns CPU seconds of all processes but our own, including stolen time."""
         user, nice, system, _, _, irq, soft_irq, steal = map(
             int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
         own = 0
@@ -40,6 +40,6 @@ def wait_until_quiet(own_pids, deadline):
 
 
 def processor():
-    """Its name as Linux gives it."""
+    """Returns the processor's name as reported by Linux."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((l.split(":")[1].strip() for l in lines if l.startswith("model name")), "unknown")

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Measures shortlist beside llama.cpp on the same random weights, interleaved in one run.
+"""Measures shortlist next to llama.cpp on the same random weights, interleaved in one run.
 
 usage: bench/peers/run.py --work DIR [--formats bf16,8-bit,4-bit] [--rounds N]
                           [--seconds S] [--threads T]
 
 DIR receives the weights (3 GB, made once) and results.json, in which the formats of this run
-replace those of earlier ones. The two engines take turns, slice by slice, so that both see the
-same machine; a figure is the median over the rounds, a ratio the median of the rounds' ratios,
-with the lowest and the highest beside it. A slice during which other processes took more than 3 %
-of the machine does not count and is measured again. Prints a table:
+replace those of earlier ones. The two engines run alternately, slice by slice, so that both see the
+same machine state. A figure is the median over the rounds, a ratio the median of the rounds'
+ratios, with the lowest and the highest next to it. A slice during which other processes took more
+than 3 % of the machine is discarded and measured again. Prints a table:
 
-  decode   one sequence, one token a step
-  eight    eight sequences, eight rows a step (tokens per second of all together)
+  decode   one sequence, one token per step
+  eight    eight sequences, eight rows per step (tokens per second of all together)
   prefill  a prompt of 512 tokens in one pass
 
 Needs build/release/bench/engine_bench and the packages of requirements.txt. Nothing else should
@@ -34,7 +34,7 @@ from quiet import MAX_SHARE_OF_OTHERS, Quiet, processor, wait_until_quiet
 
 ROOT = Path(__file__).resolve().parents[2]
 QUANTIZE = {"bf16": [], "8-bit": ["--quantize", "int8"], "4-bit": ["--quantize", "int4"]}
-# As kWorks of bench/engine_bench.cc, in its order: sequences, prompt tokens, steps.
+# Same as kWorks of bench/engine_bench.cc, in its order: sequences, prompt tokens, steps.
 WORKS = {"decode": (1, 32, 32), "eight": (8, 32, 16), "prefill": (1, 512, 0)}
 
 
@@ -68,7 +68,7 @@ class Shortlist:
 
 
 def measure_llama_cpp(engine, work):
-    """What engine_bench does for `work`, by llama.cpp: tokens per second."""
+    """Does with llama.cpp what engine_bench does for `work`. Returns tokens per second."""
     num_sequences, prompt_len, num_steps = WORKS[work]
     engine.clear()
     prompts = [[(104729 * s + 7919 * i) % VOCAB_SIZE, i, s, i == prompt_len - 1]
@@ -76,7 +76,7 @@ def measure_llama_cpp(engine, work):
     seconds = engine.forward(prompts)
     if num_steps == 0:
         return prompt_len / seconds
-    # Which token comes next does not change the work, so nothing is spent on choosing it.
+    # The choice of the next token does not affect the work, so no time is spent on it.
     seconds = sum(engine.forward([(7919 * (step + s) % VOCAB_SIZE, prompt_len + step, s, True)
                                   for s in range(num_sequences)])
                   for step in range(num_steps))
@@ -84,13 +84,13 @@ def measure_llama_cpp(engine, work):
 
 
 def rank_of(logits, token):
-    """How many logits are above that of `token`."""
+    """Returns the number of logits greater than that of `token`."""
     own = logits[token]
     return sum(value > own for value in logits)
 
 
 def measure_slices(name, ours, theirs, args):
-    """Lets the engines take turns: for each kind of work, the slices of both that count."""
+    """Runs the engines alternately: for each kind of work, returns the valid slices of both."""
     own_pids = [os.getpid(), ours.pid]
     slices = {work: {"ours": [], "theirs": []} for work in WORKS}
     deadline = time.monotonic() + args.seconds
@@ -112,14 +112,14 @@ def measure_slices(name, ours, theirs, args):
 
 
 def measure_format(name, args):
-    """Runs both engines over one format's weights: a result for each kind of work."""
+    """Runs both engines over one format's weights. Returns a result for each kind of work."""
     ours = Shortlist(args.engine_bench, str(args.work / HF_DIR), QUANTIZE[name], args.threads)
     theirs = LlamaCppEngine(args.work / GGUF[name], args.threads, num_sequences=8, context_len=768,
                             max_batch=512)
-    for work in WORKS:  # warms caches and threads up
+    for work in WORKS:  # warms up caches and threads
         our_slice = ours.measure(work)
         measure_llama_cpp(theirs, work)
-    # The last work was the prefill: 0 where both run the same model and rounding did not matter.
+    # The last work was the prefill. 0 if both run the same model and rounding had no effect.
     rank = rank_of(theirs.logits(), our_slice["first_output"])
     slices = measure_slices(name, ours, theirs, args)
     ours.close()
@@ -132,7 +132,7 @@ def measure_format(name, args):
 
 
 def summarise(both):
-    """Medians over the rounds of one kind of work."""
+    """Returns medians over the rounds of one kind of work."""
     def median(key):
         return statistics.median(s[key] for s in both["ours"])
     ratios = [ours["tokens_per_s"] / theirs for ours, theirs in zip(both["ours"], both["theirs"])]

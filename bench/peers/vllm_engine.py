@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""vLLM's CPU build as an embedding engine, by the protocol of bench/encoding_engine.
+"""Runs vLLM's CPU build as an embedding engine, with the protocol of bench/encoding_engine.
 
 usage: vllm_engine.py MODEL_DIR THREADS
 
-Reads rows {"ids": [[ID, ...], ...]} from standard input and answers each with {"seconds": S}; the first row that it
-writes describes it. It runs in an environment of its own, since vLLM asks for versions that others do not.
+Reads rows {"ids": [[ID, ...], ...]} from standard input and answers each with {"seconds": S}. The first row that it
+writes describes it. It runs in its own environment, since vLLM needs versions that other packages do not accept.
 """
 
 import json

@@ -85,7 +85,7 @@ def shortest_float(value):
 
 
 def model_config(metadata, shapes):
-    """config.json. `shapes`: of all tensors, by Hugging Face name."""
+    """Returns config.json. `shapes`: of all tensors, by Hugging Face name."""
     num_heads = metadata.require("{arch}.attention.head_count")
     hidden = metadata.require("{arch}.embedding_length")
     config = {
@@ -115,10 +115,10 @@ def model_config(metadata, shapes):
 
 
 def stored_rows(tensor, metadata, config):
-    """The tensor's stored rows in Hugging Face's order.
+    """Returns the tensor's stored rows in Hugging Face's order.
 
     In `llama` files row 2j + p of a head's q and k is Hugging Face's row p * head_dim / 2 + j (p: 0 or 1). A row is a
-    whole number of quantized blocks, so rows change places without being dequantized.
+    whole number of quantized blocks, so rows are reordered without being dequantized.
     """
     module = tensor.name.split(".")[-2]
     if metadata.arch != "llama" or module not in ("attn_q", "attn_k"):
@@ -129,7 +129,7 @@ def stored_rows(tensor, metadata, config):
 
 
 def to_bf16(values):
-    """f32 values, rounded to the nearest bf16 (ties to even), as uint16."""
+    """Rounds f32 values to the nearest bf16 (ties to even), as uint16."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
@@ -145,7 +145,7 @@ def write_tensor(file, tensor, rows):
 
 
 def write_weights(path, tensors, shapes, metadata, config):
-    """One safetensors file, tensor by tensor. `path` exists only once the file is complete."""
+    """Writes one safetensors file, tensor by tensor. `path` exists only once the file is complete."""
     header, offset = {"__metadata__": {"format": "pt"}}, 0
     for name, shape in shapes.items():
         end = offset + 2 * int(np.prod(shape))

@@ -22,12 +22,12 @@ TYPES = [TokenType.CONTROL] * 2 + [TokenType.NORMAL] * (len(LETTERS) + 1) + [Tok
 
 
 def permute(rows, num_heads):
-    """The order of rows in llama files, as llama.cpp's convert_hf_to_gguf.py makes it."""
+    """Reorders rows as in llama files, like llama.cpp's convert_hf_to_gguf.py."""
     return rows.reshape(num_heads, 2, HEAD_DIM // 2, -1).swapaxes(1, 2).reshape(rows.shape)
 
 
 def read_safetensors(path):
-    """All tensors by name, as float32."""
+    """Returns all tensors by name, as float32."""
     data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:start])
@@ -92,7 +92,7 @@ class ConvertTest(unittest.TestCase):
         return json.loads((self.out / "config.json").read_text())
 
     def expect_close(self, found, values):
-        """`found` is `values` in Q8_0, then in bf16."""
+        """Expects `found` to be `values` in Q8_0, then in bf16."""
         expected = dequantize(quantize(values, GGMLQuantizationType.Q8_0), GGMLQuantizationType.Q8_0)
         np.testing.assert_allclose(found, expected, rtol=2**-8, atol=0)
 

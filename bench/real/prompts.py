@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes prompts of public benchmarks for `shortlist compare --prompts`, as a user's chat message each.
+"""Writes prompts of public benchmarks for `shortlist compare --prompts`, each as a user's chat message.
 
 usage: bench/real/prompts.py --model DIR [--per-source N] [--data DIR] OUT.jsonl
 
 Sources: HumanEval (code), GSM8K's test set (arithmetic), MT-bench (mixed, first turns) and Spec-Bench's translations.
-Each gives N rows (24), at a fixed stride over its file. A row is {"source", "prompt"}: `compare` groups by source, and
-takes a prompt as it stands, so the chat template of the model in DIR is applied here. Data are read from --data or
-$SHORTLIST_SHARED_DATA, else from ../shared/data beside the repository. Needs requirements.txt.
+Each gives N rows (24), at a fixed stride over its file. A row is {"source", "prompt"}. `compare` groups by source and
+uses a prompt unchanged, so the chat template of the model in DIR is applied here. Data are read from --data or
+$SHORTLIST_SHARED_DATA, else from ../shared/data next to the repository. Needs requirements.txt.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def read_rows(path):
 
 
 def questions(folder):
-    """All questions by source, in the order of their files."""
+    """Returns all questions by source, in the order of their files."""
     return {
         "HumanEval": [f"Complete the following Python function.\n\n```python\n{row['prompt'].rstrip()}\n```"
                       for row in read_rows(folder / "HumanEval.jsonl.gz")],
@@ -39,7 +39,7 @@ def questions(folder):
 
 
 def at_stride(rows, count):
-    """`count` rows at equal distances from the first on; all rows where there are fewer."""
+    """Returns `count` rows at equal distances, starting with the first; all rows if there are fewer."""
     count = min(count, len(rows))
     return [rows[number * len(rows) // count] for number in range(count)]
 

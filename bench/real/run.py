@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures a real pair: what `--model` and `--draft` alone give, over formats, temperatures and sources of prompts.
+"""Measures a real pair with only `--model` and `--draft`, over formats, temperatures and sources of prompts.
 
-Runs `shortlist compare` once for each format and temperature; with --sweep again for each chain length and p_min. Ways
-to decode are interleaved prompt by prompt within a run, so each speed-up is over plain decoding of the same run. Writes
-the reports to --out as JSON, and prints a table.
+Runs `shortlist compare` once per format and temperature; with --sweep again for each chain length and p_min. Ways to
+decode are interleaved prompt by prompt within a run, so each speed-up is relative to plain decoding in the same run.
+Writes the reports to --out as JSON, and prints a table.
 
 usage: bench/real/run.py --target DIR --draft DIR --prompts FILE.jsonl [--formats int4,int8,bf16] [--sweep] ...
 """
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORMATS = {
     "int4": ["--quantize", "int4"],
     "int8": ["--quantize", "int8"],
-    "bf16": ["--quantize-draft", "int4"],  # as the checkpoint; a cheaper draft leaves the output alone
+    "bf16": ["--quantize-draft", "int4"],  # as in the checkpoint; a cheaper draft does not change the output
 }
 SWEEP = [(length, p_min) for length in (4, 8) for p_min in (0.2, 0.5, 0.8)]
 COLUMNS = ("format", "temperature", "source", "plain tok/s", "full head", "no list", "best of sweep", "accept length",
@@ -47,7 +47,7 @@ def parse_arguments():
 
 
 def choose_prompts(arguments):
-    """A file of the prompts to measure, beside --out."""
+    """Writes the prompts to measure to a file next to --out, and returns it."""
     left = dict.fromkeys(arguments.sources.split(","), arguments.per_source)
     lines = []
     for line in arguments.prompts.read_text().splitlines():
@@ -77,7 +77,7 @@ def measure(arguments, prompts, run):
 
 
 def ways(run, source):
-    """By name, the rows of a report about `source`."""
+    """Returns the rows of a report about `source`, by name."""
     rows = [row for row in run["rows"] if row["group"] == "all" and row["source"] == source]
     plain = next(row for row in rows if row["decoding"] == "plain")
     full = next(row for row in rows if row["decoding"].startswith("draft, full head"))

@@ -20,7 +20,8 @@ PRE_TOKENIZERS = {
     "smollm": (None, [{"type": "Digits", "individual_digits": True}, BYTE_LEVEL | {"use_regex": True}]),
 }
 
-# Tokens that end a text beside the metadata's eos, eot and eom, when they are control tokens (llama.cpp's rule).
+# Tokens that end a text in addition to the metadata's eos, eot and eom, if they are control tokens (llama.cpp's
+# rule).
 END_TOKENS = ("<|endoftext|>", "<|im_end|>")
 
 
@@ -40,7 +41,7 @@ def tokenizer_json(metadata, tokens, types):
               "normalized": False, "special": kind == TokenType.CONTROL}
              for index, (token, kind) in enumerate(zip(tokens, types))
              if kind in (TokenType.CONTROL, TokenType.USER_DEFINED)]
-    # Unused tokens fill up the rows of a padded embedding.
+    # Unused tokens fill the rows of a padded embedding.
     vocab = {token: index for index, (token, kind) in enumerate(zip(tokens, types)) if kind != TokenType.UNUSED}
     return {
         "version": "1.0",

@@ -20,17 +20,17 @@ namespace {
 
 constexpr size_t kBatchesAhead = 4;
 
-/// Inputs of neighbouring rows, and why there are no more.
+/// Inputs of neighbouring rows; `status` says why no more follow.
 struct Batch {
   std::vector<EncodeInput> inputs;
   int64_t num_tokens = 0;
   absl::Status status;
 };
 
-/// Between the thread that prepares and the one that computes.
+/// Queue between the thread that prepares and the thread that computes.
 class BatchQueue {
  public:
-  /// Waits for room. False when nobody wants more.
+  /// Waits for room. False after Close().
   bool Push(Batch batch) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return closed_ || batches_.size() < kBatchesAhead; });
@@ -66,7 +66,7 @@ absl::Status WithPlace(const TextRows& texts, int64_t row, const absl::Status& s
   return absl::Status(status.code(), absl::StrCat(texts.Where(row), ": ", status.message()));
 }
 
-/// Pushes batches that hold all rows, unless the last of them has an error.
+/// Pushes batches that hold all rows, unless the last batch has an error.
 void PrepareBatches(const TextRows& texts, int64_t begin, int64_t batch_tokens,
                     const BulkEncoder::Source& source, BatchQueue& queue) {
   Batch batch;
@@ -90,7 +90,7 @@ void PrepareBatches(const TextRows& texts, int64_t begin, int64_t batch_tokens,
   queue.Push(std::move(batch));
 }
 
-/// Ends the thread that prepares, however the one that computes has ended.
+/// Stops and joins the preparing thread, however the computing thread ends.
 class Preparing {
  public:
   template <typename Body>

@@ -22,7 +22,8 @@ int64_t WidthOf(BulkEncoder& encoder, const EmbedTask& task) {
   return task.dimensions > 0 ? task.dimensions : encoder.model().result_size();
 }
 
-/// FNV-1a, 64 bits, over the texts, each behind its length; over the paths and stamps of pictures.
+/// FNV-1a, 64 bits, over the texts, each after its length, or over the paths and stamps of
+/// pictures.
 std::string HashOf(const TextRows& texts) {
   uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
@@ -38,7 +39,7 @@ std::string HashOf(const TextRows& texts) {
   return absl::StrFormat("fnv1a64:%016x", hash);
 }
 
-/// The directory by its one name, as text that JSON can hold.
+/// Canonical name of the directory, as text that JSON can hold.
 std::string NameOf(const std::string& dir) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::canonical(dir, error);

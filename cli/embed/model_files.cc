@@ -33,7 +33,7 @@ bool Decides(const std::string& name, bool has_safetensors) {
   return name.starts_with("pytorch_model") && name.ends_with(".bin") && !has_safetensors;
 }
 
-/// The paths of a folder's files that decide.
+/// Paths of a folder's files that affect the vectors.
 absl::StatusOr<std::vector<std::string>> FilesThatDecide(const std::string& folder) {
   const bool has_safetensors = FileExists(absl::StrCat(folder, "/model.safetensors")) ||
                                FileExists(absl::StrCat(folder, "/model.safetensors.index.json"));
@@ -67,7 +67,7 @@ absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(model));
   const std::string dir = source.path();
   std::set<std::string> folders = {dir, TransformerOf(source).path()};
-  // What is wrong with modules.json is for loading the model to say.
+  // Errors in modules.json are reported when the model is loaded.
   if (const auto modules = ReadModulesFile(source); modules.ok() && modules->has_value()) {
     for (const ModuleEntry& module : **modules) folders.insert(module.source.path());
   }

@@ -11,25 +11,24 @@
 
 namespace shortlist {
 
-/// The files that decide what a model makes of a text, by what is in them: in the model's
-/// directory and the folders that modules.json names all *.json, *.txt, *.model and *.tiktoken,
-/// and the weights that are read (*.safetensors; pytorch_model*.bin where there is no
+/// Content hashes of the files that decide what a model computes for a text. These are all *.json,
+/// *.txt, *.model and *.tiktoken in the model's directory and in the folders named by modules.json,
+/// and the weights that are read (*.safetensors; pytorch_model*.bin if there is no
 /// model.safetensors; sparse_linear.pt and colbert_linear.pt).
 ///
-/// All of their bytes are hashed: a single one that differs is noticed, wherever it is. That reads
-/// about as fast as memory or disk can, and loading the model then
-/// finds the files there. Immutable.
+/// All bytes are hashed, so any changed byte is detected. Hashing reads about as fast as memory or
+/// disk allows, and warms the file cache for loading the model. Immutable.
 class ModelFiles {
  public:
-  /// Hashes them, before the model is loaded. `model` is as for ModelSource::Open. Errors as
-  /// ModelSource::Open and RawFile, which names the file.
+  /// Hashes the files. Call before the model is loaded. `model` is as for ResolveModelDir. Errors
+  /// as ResolveModelDir and RawFile, which names the file.
   static absl::StatusOr<ModelFiles> Read(const std::string& model);
 
-  /// Once the model is loaded: Unavailable names a file that has been written or replaced since
-  /// Read, so that the hash may not be that of what was loaded.
+  /// Call after the model is loaded. Unavailable names a file that was written or replaced since
+  /// Read(), so that its hash may not match what was loaded.
   absl::Status CheckUnchanged() const;
 
-  /// {"config.json": "xxh64:44bc2cf5ad770999", ...}, by their paths below the directory.
+  /// {"config.json": "xxh64:44bc2cf5ad770999", ...}, keyed by path relative to the directory.
   nlohmann::ordered_json hashes() const;
 
  private:
@@ -40,7 +39,7 @@ class ModelFiles {
   };
 
   ModelFiles() = default;
-  std::map<std::string, File> files_;  // by the path below the directory
+  std::map<std::string, File> files_;  // keyed by path relative to the directory
 };
 
 }  // namespace shortlist

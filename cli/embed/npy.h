@@ -9,13 +9,13 @@
 
 namespace shortlist {
 
-/// What an .npy file of little-endian f32, [num_rows, width] in row order, begins with (format 1.0
-/// of numpy.lib.format). Its length is a multiple of 64.
+/// Returns the header of an .npy file of little-endian f32, [num_rows, width] in row order (format
+/// 1.0 of numpy.lib.format). Its length is a multiple of 64.
 std::string NpyHeader(int64_t num_rows, int64_t width);
 
-/// Reads a file that begins with NpyHeader(num_rows, width), as VectorFile writes it:
-/// [num_rows, width]. Errors as ReadFile; InvalidArgument for another dtype or shape, or another
-/// length (both are named), and for a value that is NaN or infinite (names its row).
+/// Reads a file that begins with NpyHeader(num_rows, width), as VectorFile writes it: [num_rows,
+/// width]. Errors as ReadFile. InvalidArgument for another dtype, shape or length (names both), and
+/// for a value that is NaN or infinite (names its row).
 absl::StatusOr<std::vector<float>> ReadNpy(const std::string& path, int64_t num_rows,
                                            int64_t width);
 

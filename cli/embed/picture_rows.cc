@@ -27,7 +27,7 @@ bool IsPicture(const std::string& name) {
       kEndings, [&name](const char* ending) { return absl::EndsWithIgnoreCase(name, ending); });
 }
 
-/// Why it is not to be opened (a pipe would be waited for); null where it may be.
+/// Returns why the entry must not be opened (opening a pipe would block); null if it may be.
 const char* Problem(const fs::directory_entry& entry) {
   std::error_code ignored;
   if (!entry.is_regular_file(ignored)) return "not a file";

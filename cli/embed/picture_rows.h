@@ -9,17 +9,17 @@
 
 namespace shortlist {
 
-/// The pictures in a folder, not in those below it: paths of files whose names end as JPEG, PNG and
-/// WebP files' do, in the order of their names. What is called so and is not a file, or may not be
-/// read, is left out, with a note on standard error. InvalidArgument where there is none, or one's
-/// name is not UTF-8; Unavailable where the system refuses to list it.
+/// Lists the pictures in a folder, not in its subfolders: paths of files named like JPEG, PNG or
+/// WebP, sorted by name. Entries with such a name that are not files or not readable are skipped
+/// with a note on standard error. InvalidArgument if there is no picture or a name is not UTF-8;
+/// Unavailable if the system cannot list the folder.
 absl::StatusOr<TextRows> ListPictures(const std::string& folder);
 
-/// ListPictures where --in is a folder, else ReadTextRows.
+/// ListPictures if --in is a folder, else ReadTextRows.
 absl::StatusOr<TextRows> ReadRows(const TextInputFlags& flags, BlankLines blank_lines,
                                   std::istream& in);
 
-/// What tells a file from what stood there before: its size and when it was last written.
+/// Size and modification time of a file, to detect that it was replaced.
 std::string FileStamp(const std::string& path);
 
 }  // namespace shortlist

@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-/// Without control characters, which would break the table or steer the terminal.
+/// Replaces control characters, which would break the table or control the terminal.
 std::string OneLine(std::string text) {
   const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
   for (size_t i = 0; i < text.size(); ++i) {

@@ -11,9 +11,9 @@ namespace shortlist {
 
 enum class RankingFormat { kTable, kJson };
 
-/// Writes `ranking`, rows of `texts` from the best on: a table of rank, score, line and the text on
-/// one line, cut after 200 bytes (Excerpt); or a JSON object a row, {"rank", "score", "index",
-/// "line", "text"}, where the rank counts from 1 and the index from 0.
+/// Writes `ranking`, rows of `texts` sorted from the best. kTable: rank, score, line and the text
+/// on one line, cut after 200 bytes (Excerpt). kJson: a JSON object per row, {"rank", "score",
+/// "index", "line", "text"}; rank counts from 1, index from 0.
 void WriteRanking(const TextRows& texts, std::span<const ScoredRow> ranking, RankingFormat format,
                   std::ostream& out);
 

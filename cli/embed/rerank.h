@@ -23,7 +23,7 @@ struct RerankFlags {
   EncodingFlags encoding;
   TextInputFlags in;
   std::string query;
-  std::string instruction;  // of a reranker that reads one; empty: its own
+  std::string instruction;  // for a reranker that reads one; empty: its default
   int64_t top = 0;          // 0: all
   EncodeWish::Scores scores = EncodeWish::Scores::kModels;
   bool json = false;
@@ -32,17 +32,17 @@ struct RerankFlags {
 /// Adds the flags of `rerank` to `command`; parsing fills `flags`, which must outlive it.
 void AddRerankFlags(CLI::App& command, RerankFlags& flags);
 
-/// Ranks texts by what a reranker makes of (query, text). Errors are those of
-/// BulkEncoder::Open, ReadTextRows and ScorePairs; an empty query is InvalidArgument.
+/// Ranks texts by a reranker's scores of (query, text). Errors are those of BulkEncoder::Open,
+/// ReadTextRows and ScorePairs. An empty query is InvalidArgument.
 absl::Status Rerank(const RerankFlags& flags, std::istream& in, std::ostream& out);
 
-/// Before long work: InvalidArgument for a model (as ModelOptions::model) that makes vectors or has
-/// several labels, as far as its files of configuration tell; errors of ModelSource::Open and
-/// WeightFiles::Open. No weight is loaded.
+/// Check before long work. InvalidArgument for a model (see ModelOptions::model) that makes vectors
+/// or has several labels according to its configuration files. Other errors are those of
+/// ResolveModelDir and WeightFiles::Open. Loads no weights.
 absl::Status CheckReranker(const std::string& model);
 
-/// [num_texts] the scores of (query, text). InvalidArgument for a model that makes vectors, has
-/// several labels, or reads no instruction where there is one; otherwise errors as
+/// Returns the scores of (query, text): [num_texts]. InvalidArgument for a model that makes
+/// vectors, has several labels, or reads no instruction although one is given. Other errors as
 /// BulkEncoder::Run.
 absl::StatusOr<std::vector<float>> ScorePairs(BulkEncoder& encoder, const std::string& query,
                                               const std::string& instruction, const TextRows& texts,

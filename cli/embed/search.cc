@@ -48,7 +48,7 @@ void NoteCut(const BulkEncoder& encoder, const std::string& model) {
             << model << " takes\n";
 }
 
-/// Of each row the dot product of its sparse vector with that of the query.
+/// Returns the dot product of each row's sparse vector with that of the query.
 absl::StatusOr<std::vector<float>> SparseScores(BulkEncoder& encoder, const EmbeddingConfig& config,
                                                 const TextRows& queries, const TextRows& texts) {
   std::vector<SparseWeight> query;
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<float>> SparseScores(BulkEncoder& encoder, const Embe
   return scores;
 }
 
-/// Of each row MaxSim of its multi-vector for that of the query.
+/// Returns MaxSim of each row's multi-vector for that of the query.
 absl::StatusOr<std::vector<float>> ColbertScores(BulkEncoder& encoder,
                                                  const EmbeddingConfig& config,
                                                  const TextRows& queries, const TextRows& texts) {
@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<float>> ColbertScores(BulkEncoder& encoder,
   return scores;
 }
 
-/// The best rows by their vectors.
+/// Returns the best rows by their vectors.
 absl::StatusOr<std::vector<ScoredRow>> Retrieve(const SearchFlags& flags, const TextRows& texts,
                                                 int64_t count) {
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<ScoredRow>> Retrieve(const SearchFlags& flags, const 
   return TopScores(Similarities(rows, query, config->similarity, encoder->pool()), count);
 }
 
-/// `found` in the order of the reranker, with its scores.
+/// Returns `found` in the reranker's order, with its scores.
 absl::StatusOr<std::vector<ScoredRow>> RerankFound(const SearchFlags& flags, const TextRows& texts,
                                                    const std::vector<ScoredRow>& found) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<BulkEncoder> encoder,

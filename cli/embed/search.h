@@ -16,7 +16,7 @@ class App;
 
 namespace shortlist {
 
-/// By which of a model's vectors texts are compared to the query.
+/// The kind of vectors by which texts are compared with the query.
 enum class SearchScoring { kDense, kSparse, kColbert };
 
 struct SearchFlags {
@@ -25,21 +25,21 @@ struct SearchFlags {
   std::string query;
   SearchScoring scoring = SearchScoring::kDense;
   int64_t top = 10;
-  std::string index_path;       // .npy, where the texts' vectors are kept; empty: nowhere
+  std::string index_path;       // .npy file that keeps the texts' vectors; empty: none
   std::string rerank_model;     // empty: none
-  int64_t num_candidates = 50;  // that it scores; at least `top`
+  int64_t num_candidates = 50;  // texts that it scores; at least `top`
   bool json = false;
 };
 
 /// Adds the flags of `search` to `command`; parsing fills `flags`, which must outlive it.
 void AddSearchFlags(CLI::App& command, SearchFlags& flags);
 
-/// Ranks texts by how similar their vectors are to that of the query, all of them compared (sparse
-/// ones by their dot product, multi-vectors by MaxSim); or by a reranker's scores, of the best ones
-/// by vectors. The model's prompts "query" and "document" go before them. Errors are those of
-/// ReadTextRows, EmbedToFile, ReadVectors, ScorePairs and, before a text is embedded,
-/// CheckReranker; an empty query, an index that is not .npy or not of dense vectors, or a model
-/// without the vectors that are to be compared is InvalidArgument.
+/// Ranks texts by the similarity of their vectors to that of the query. Compares all of them:
+/// sparse vectors by dot product, multi-vectors by MaxSim. With a reranker, its scores rank the
+/// best texts by vectors. The model's prompts "query" and "document" precede the texts. Errors are
+/// those of ReadTextRows, EmbedToFile, ReadVectors, ScorePairs and, before a text is embedded,
+/// CheckReranker. InvalidArgument for an empty query, an index that is not .npy or not of dense
+/// vectors, and a model without the requested kind of vectors.
 absl::Status Search(const SearchFlags& flags, std::istream& in, std::ostream& out);
 
 }  // namespace shortlist

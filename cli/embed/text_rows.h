@@ -14,10 +14,10 @@ class App;
 
 namespace shortlist {
 
-/// Where texts come from.
+/// Source of texts.
 struct TextInputFlags {
   std::string path;    // empty: standard input
-  bool jsonl = false;  // as for a path that ends in .jsonl
+  bool jsonl = false;  // implied by a path that ends in .jsonl
   std::string text_key = "text";
 };
 
@@ -25,27 +25,27 @@ struct TextInputFlags {
 void AddTextInputFlags(CLI::App& command, TextInputFlags& flags);
 
 struct TextRow {
-  std::string text;  // valid UTF-8; empty where JSON says so
-  int64_t line = 0;  // from 1 on
+  std::string text;  // valid UTF-8; may be empty only in JSON
+  int64_t line = 0;  // counts from 1
 };
 
-/// Texts and what they are called in errors.
+/// Texts and their names in error messages.
 struct TextRows {
   std::string origin;  // a path, "standard input" or a flag
   std::vector<TextRow> rows;
-  bool are_pictures = false;  // then a row's text is the path of one
+  bool are_pictures = false;  // then a row's text is a picture's path
 
   /// "FILE line 7", or the path of a picture.
   std::string Where(int64_t row) const;
 };
 
-/// Of plain text, in which each line is one: skipping leaves rows that are not those of the file.
+/// Blank lines of plain text. If they are skipped, row numbers differ from those of the file.
 enum class BlankLines { kRefused, kSkipped };
 
-/// Reads lines of text, or of JSON: a string, or an object with the string `text_key`. Of JSON,
-/// blank lines are skipped. `in` is standard input. Errors are those of ReadFile, and
-/// InvalidArgument with origin and line: invalid UTF-8 (the byte), a blank line of plain text,
-/// what is not JSON of that kind; or no text at all.
+/// Reads lines of plain text or JSON: a string, or an object with the string `text_key`. Blank
+/// lines of JSON are skipped. `in` is standard input. Errors are those of ReadFile, and
+/// InvalidArgument with origin and line: invalid UTF-8 (names the byte), a blank line of plain
+/// text, or JSON of another kind. No text at all is InvalidArgument too.
 absl::StatusOr<TextRows> ReadTextRows(const TextInputFlags& flags, BlankLines blank_lines,
                                       std::istream& in);
 

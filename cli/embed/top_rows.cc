@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-/// The sum of term(a[i], b[i]), in lanes that the compiler can keep in one register.
+/// Sum of term(a[i], b[i]), in lanes that the compiler can keep in one register.
 template <typename Term>
 float Sum(const float* a, const float* b, int64_t width, Term term) {
   constexpr int64_t kLanes = 16;

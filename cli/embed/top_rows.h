@@ -10,18 +10,19 @@
 
 namespace shortlist {
 
-/// A row and how well it does; more is better.
+/// A row and its score; larger is better.
 struct ScoredRow {
   int64_t row = 0;
   float score = 0.0f;
 };
 
-/// The `count` best of `scores`, or all where there are fewer, best first; of equal ones the first.
+/// Returns the `count` best of `scores`, or all if there are fewer, best first. Ties go to the
+/// lower row.
 std::vector<ScoredRow> TopScores(std::span<const float> scores, int64_t count);
 
-/// [num_rows] how similar `query`, [width], is to each row of `rows`, [num_rows, width]. Distances
-/// are negative, as in sentence-transformers; the cosine with a vector of zeros is 0. The same bits
-/// with any number of threads.
+/// Returns the similarity of `query`, [width], to each row of `rows`, [num_rows, width]:
+/// [num_rows]. Distances are negated, as in sentence-transformers. The cosine with a zero vector is
+/// 0. The result has the same bits with any number of threads.
 std::vector<float> Similarities(std::span<const float> rows, std::span<const float> query,
                                 Similarity similarity, ThreadPool& pool);
 

@@ -31,8 +31,8 @@ absl::Status Unavailable(const std::string& path, const char* call) {
   return absl::UnavailableError(absl::StrCat(path, ": ", call, ": ", std::strerror(errno)));
 }
 
-/// Of a regular file; none where nothing has its name. InvalidArgument for anything else that has
-/// it, a link too: what is written there would go elsewhere.
+/// Returns the size of a regular file, nullopt if the path does not exist. InvalidArgument for any
+/// other kind of file, including links: writing would go elsewhere.
 absl::StatusOr<std::optional<int64_t>> SizeOf(const std::string& path) {
   struct stat info = {};
   if (lstat(path.c_str(), &info) != 0) return std::nullopt;
@@ -45,8 +45,8 @@ absl::Status RefuseName(const std::string& path, const std::string& problem) {
                                                  "; remove it, or choose another name"));
 }
 
-/// Whether a file was written as settings, of vectors that are not there: somebody has removed
-/// them, or a run ended before it wrote any.
+/// True if a file is a settings file. Called if its vectors are missing: they were removed, or a
+/// run ended before it wrote any.
 bool HasKeysOf(const std::string& path, const nlohmann::ordered_json& settings) {
   const absl::StatusOr<nlohmann::json> found = ReadJsonFile(path, kMaxConfigBytes);
   if (!found.ok() || !found->is_object()) return false;
@@ -56,8 +56,8 @@ bool HasKeysOf(const std::string& path, const nlohmann::ordered_json& settings) 
   return true;
 }
 
-/// Whether a run may begin or go on with `part`, as far as the names tell. InvalidArgument where
-/// one of them is of something else.
+/// Checks that a run may create or resume `part`, judging by the files present. InvalidArgument if
+/// one of them is not from such a run.
 absl::Status CheckPart(const std::string& part, const nlohmann::ordered_json& settings) {
   const std::string settings_path = SettingsPath(part);
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<int64_t> size, SizeOf(part));
@@ -70,7 +70,7 @@ absl::Status CheckPart(const std::string& part, const nlohmann::ordered_json& se
   return RefuseName(settings_path, "tells of no vectors");
 }
 
-/// The first of two sets of files that they do not share; empty for none.
+/// Returns the first file that differs between two sets; empty if they are equal.
 std::string OtherFile(const nlohmann::json& a, const nlohmann::json& b) {
   for (const auto& [name, hash] : a.items()) {
     if (!b.is_object() || b.value(name, nlohmann::json()) != hash) return name;
@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<VectorFile>> VectorFile::Open(const std::string& 
   SHORTLIST_RETURN_IF_ERROR(file->CheckNotWritten());
   SHORTLIST_RETURN_IF_ERROR(CheckPart(file->part_, settings));
   struct stat info = {};
-  // Not followed: the name is ours.
+  // Links are not followed: the name belongs to this program.
   file->fd_ = open(file->part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file->fd_ < 0) return file->Refused("open");
   if (flock(file->fd_, LOCK_EX | LOCK_NB) != 0) {
@@ -191,7 +191,7 @@ absl::StatusOr<std::unique_ptr<VectorFile>> VectorFile::Open(const std::string& 
     return absl::InvalidArgumentError(absl::StrCat(file->part_, ": not a regular file"));
   }
   if (info.st_size == 0) {
-    file->is_ours_ = true;  // also where the settings cannot be written: neither is left then
+    file->is_ours_ = true;  // set before Begin(): on error, both files are removed
     SHORTLIST_RETURN_IF_ERROR(file->Begin());
   } else {
     SHORTLIST_RETURN_IF_ERROR(file->Resume(info.st_size));
@@ -233,12 +233,12 @@ absl::Status VectorFile::Resume(int64_t size) {
       absl::StrCat(part_, ": holds ", Counted(num_done_, "row"), ", more than ", num_rows_));
 }
 
-/// Rows up to the first that is all zeros, as no model makes one: a file system that lost power may
-/// have left it, and a part of the row before.
+/// Counts rows up to the first that is all zeros, which no model produces. After a power failure,
+/// the file system may leave such a row, and a torn row before it.
 absl::StatusOr<int64_t> VectorFile::CountRows(int64_t size) {
   const int64_t row_bytes = width_ * static_cast<int64_t>(sizeof(float));
   const int64_t num_rows = (size - std::ssize(header_)) / row_bytes;
-  if (num_rows > num_rows_) return num_rows;  // more than there are to be, whatever they hold
+  if (num_rows > num_rows_) return num_rows;  // too many; the caller reports it
   std::string row(row_bytes, '\0');
   int64_t num_whole = 0;
   int64_t end = std::ssize(header_);
@@ -252,7 +252,7 @@ absl::StatusOr<int64_t> VectorFile::CountRows(int64_t size) {
   return num_whole;
 }
 
-/// Lines up to the first with a zero byte, as above.
+/// Counts lines up to the first with a zero byte, which a power failure may leave.
 absl::StatusOr<int64_t> VectorFile::CountLines(int64_t size) {
   int64_t num_lines = 0, end = 0;
   std::string block(kFlushBytes, '\0');
@@ -312,9 +312,10 @@ absl::Status VectorFile::Finish() {
   SHORTLIST_CHECK(num_done_ == num_rows_);
   SHORTLIST_RETURN_IF_ERROR(Flush());
   if (fsync(fd_) != 0) return Refused("fsync");
-  SHORTLIST_RETURN_IF_ERROR(CheckNotWritten());  // by somebody else, since Open
-  // The settings have both names until the vectors have theirs, so that a run which ends anywhere
-  // between leaves a .part that another one takes up, or a PATH that is whole.
+  // Another process may have written it since Open().
+  SHORTLIST_RETURN_IF_ERROR(CheckNotWritten());
+  // The settings exist under both names until the vectors are renamed. A run that ends in between
+  // leaves a .part that another run can resume, or a complete PATH.
   SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(path_), settings_.dump(2) + "\n"));
   if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
   is_ours_ = false;
@@ -329,7 +330,7 @@ absl::Status VectorFile::Flush() {
   while (!rest.empty()) {
     const ssize_t written = write(fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    // What has been written of a row is cut off by the run that goes on.
+    // A partly written row is cut off by the run that resumes.
     if (written < 0) return Refused("write");
     rest.remove_prefix(written);
   }

@@ -14,65 +14,65 @@
 
 namespace shortlist {
 
-/// {"index":3,"embedding":[...]} and a line end; digits are as many as tell f32 values apart.
+/// {"index":3,"embedding":[...]} and a newline, with enough digits to restore each f32 value.
 std::string VectorJson(int64_t row, std::span<const float> values);
 
-/// {"index":3,"sparse":[{"index":17,"value":0.5}]} and a line end, ids and weights.
+/// {"index":3,"sparse":[{"index":17,"value":0.5}]} and a newline; "index" is a token id.
 std::string SparseJson(int64_t row, std::span<const SparseWeight> weights);
 
-/// Where what a file of vectors was made of is written down: model, settings and texts.
+/// Path of the settings file of a vector file. It records model, settings and texts.
 std::string SettingsPath(const std::string& path);
 
-/// The setting that holds hashes of the model's files, by their names: one that differs is named
-/// without its value.
+/// Setting with the hashes of the model's files, by file name. If hashes differ, the error names
+/// the file without its hash.
 inline constexpr const char* kFilesSetting = "files";
 
-/// InvalidArgument names the first of `settings` that `path`'s own settings file has another value
-/// for, and both, or none, as one that an older version wrote may; NotFound where there is no such
-/// file.
+/// Compares `settings` with those in the settings file of `path`. InvalidArgument names the first
+/// setting that differs, with both values, or that is missing there, as in a file of an older
+/// version. NotFound if there is no settings file.
 absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json& settings);
 
-/// Whether `path` is there already, whole and of these settings; false where nothing has its name,
-/// and nothing that of its settings file but settings whose vectors were removed. InvalidArgument
-/// for anything else that has such a name, a link too: it is never written over.
+/// True if `path` exists, complete and with these settings. False if neither `path` nor its
+/// settings file exists, or only a settings file whose vectors were removed. InvalidArgument if
+/// another file, or a link, has one of the names: it is never overwritten.
 absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_json& settings);
 
-/// A file of vectors that is written row by row and may be left and taken up again: .npy (f32,
-/// [num_rows, width]) or .jsonl (VectorJson). Rows are appended to PATH.part, beside which
-/// PATH.part.json has the settings; both get their own names when all rows are there. So PATH is
-/// whole or is not there, and a run that was killed at any moment loses no more than the last 64
-/// KiB. What the .part holds is told by its length, and ends before a row of zeros, as a power
-/// failure may leave it; bytes that somebody has changed are not noticed. Used by one thread.
+/// A file of vectors, written row by row, that an interrupted run can resume: .npy (f32, [num_rows,
+/// width]) or .jsonl (VectorJson). Rows are appended to PATH.part; PATH.part.json holds the
+/// settings. Both are renamed when all rows are written. Hence PATH is complete or does not exist,
+/// and a run killed at any moment loses at most the last 64 KiB. The length of the .part determines
+/// its rows; they end before a row of zeros, which a power failure may leave. Modified bytes are
+/// not detected. Used by one thread.
 class VectorFile {
  public:
-  /// Begins PATH.part, or goes on behind the rows that it holds; it changes with the first Append.
-  /// InvalidArgument, before anything is written, for another ending, where PATH or its settings
-  /// file is there, for a .part of other settings (CheckSettings) or of none, one that no run has
-  /// left like that, and where something else has a name of these, a link too. FailedPrecondition
-  /// while another run writes to it. Unavailable names what the system refused; a .part that this
-  /// call has made is removed then.
+  /// Creates PATH.part, or resumes after the rows in it; existing bytes do not change before the
+  /// first Append(). InvalidArgument, before anything is written, for another file extension, if
+  /// PATH exists or IsWritten() fails, if a .part has rows of other settings (CheckSettings) or no
+  /// settings, if a .part is not one that a run can have left, and if another kind of file, or a
+  /// link, has one of these names. FailedPrecondition while another run writes to the .part.
+  /// Unavailable names the system call that failed; a .part that this call created is then removed.
   static absl::StatusOr<std::unique_ptr<VectorFile>> Open(const std::string& path,
                                                           const nlohmann::ordered_json& settings,
                                                           int64_t num_rows, int64_t width);
-  /// Closes the .part, with all rows that were appended as far as they can be written; without any
-  /// it is removed.
+  /// Writes buffered rows to the .part if possible and closes it. Removes it if it has no rows.
   ~VectorFile();
   VectorFile(const VectorFile&) = delete;
   VectorFile& operator=(const VectorFile&) = delete;
 
-  /// Rows that are there.
+  /// Number of rows written or appended so far.
   int64_t num_done() const { return num_done_; }
-  /// Whether the first row, of which there is one, has the bits of `values`. InvalidArgument where
-  /// not: another model has made it.
+  /// Checks that the first row has the bits of `values`. InvalidArgument if not: another model
+  /// wrote it. Precondition: num_done() > 0.
   absl::Status CheckFirstRow(std::span<const float> values) const;
 
-  /// Appends row num_done(), [width]. Unavailable as Open.
+  /// Appends row num_done(), [width]. Unavailable as for Open().
   absl::Status Append(std::span<const float> values);
-  /// Both for a row's bytes as they stand in the file: a line with its end.
+  /// Variants for the bytes of a row as stored in the file: a line including its newline.
   absl::Status CheckFirstLine(const std::string& line) const;
   absl::Status AppendLine(const std::string& line);
-  /// All rows are there: gives the files their names. InvalidArgument where something has got them
-  /// since Open; Unavailable as Open. What is there then goes on, as it does behind a kill.
+  /// Gives the files their final names. Precondition: all rows are appended. InvalidArgument if a
+  /// file has got one of the names since Open(); Unavailable as for Open(). After an error, a later
+  /// run can resume.
   absl::Status Finish();
 
  private:
@@ -94,9 +94,9 @@ class VectorFile {
   const int64_t num_rows_, width_;
   const std::string header_;  // empty for .jsonl
   int fd_ = -1;
-  bool is_ours_ = false;  // the .part and its settings, locked and checked
+  bool is_ours_ = false;  // this object holds the .part and its settings, locked and checked
   int64_t num_done_ = 0;
-  std::optional<int64_t> torn_from_;  // in the file, where whole rows end; none: at its end
+  std::optional<int64_t> torn_from_;  // end of whole rows in the file; nullopt: the file's end
   std::string unwritten_;
 };
 

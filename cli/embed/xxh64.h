@@ -8,9 +8,9 @@
 
 namespace shortlist {
 
-/// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md), as `xxhsum -H64`
-/// prints it: a hash of all bytes at some GB/s. It tells files apart that differ by accident or by
-/// training; one that somebody has made to collide it does not.
+/// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md), as printed by
+/// `xxhsum -H64`: a hash of all bytes at several GB/s. It detects accidental differences and
+/// retrained weights, not deliberate collisions.
 class Xxh64 {
  public:
   void Add(std::string_view bytes);
@@ -22,7 +22,7 @@ class Xxh64 {
   void AddStripe(const char* stripe);
 
   std::array<uint64_t, 4> lanes_ = {0x60EA27EEADC0B5D6, 0xC2B2AE3D27D4EB4F, 0, 0x61C8864E7A143579};
-  std::array<char, kStripe> rest_ = {};  // its first size_ % kStripe bytes
+  std::array<char, kStripe> rest_ = {};  // the first size_ % kStripe bytes are used
   uint64_t size_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr char kModelTopic[] = "Models";
 constexpr char kVocabTopic[] = "Rows that a draft step scores";
 constexpr char kDraftTopic[] = "Drafting";
 
-/// The names that the fields of VocabOptions have, in place of --vocab.
+/// Adds a flag for each field of VocabOptions, as an alternative to --vocab.
 void AddStaticVocabFlags(CLI::App& command, RunFlags& flags) {
   VocabOptions& options = flags.vocab;
   CLI::Option* const use =
@@ -39,7 +39,7 @@ void AddStaticVocabFlags(CLI::App& command, RunFlags& flags) {
       ->type_name("FILE");
 }
 
-/// The rows that a draft step scores.
+/// Adds flags for the rows that a draft step scores.
 void AddVocabFlags(CLI::App& command, RunFlags& flags) {
   const FlagTopic topic(command, kVocabTopic);
   auto parse_vocab = [&flags](const std::string& text) {

@@ -9,16 +9,16 @@
 
 namespace shortlist {
 
-// Flags that several subcommands have. As those of flag_kinds.h: parsing fills what is given here,
-// which must outlive `command`.
+// Flags shared by several subcommands. As in flag_kinds.h, parsing fills the arguments, which must
+// outlive `command`.
 
 inline constexpr int64_t kMaxRequests = 1 << 20;
 
-/// What a command runs, and how it speculates: models, vocabulary, sketch, drafts, dtypes. Returns
-/// the flag for the model, whose names are `model_names`.
+/// Models, vocabulary, sketch, drafts and dtypes of a command that runs a model. Returns the flag
+/// for the model, whose names are `model_names`.
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
                            const std::string& model_names = "--model,--model-path");
-/// How tokens are chosen; notes which of these flags are given.
+/// Sampling flags; parsing records which of them are given.
 void AddSamplingFlags(CLI::App& command, RunFlags& flags);
 void AddVerifyFlag(CLI::App& command, RunFlags& flags);
 void AddDeviceFlag(CLI::App& command, RunFlags& flags);

@@ -14,14 +14,13 @@
 
 namespace shortlist {
 
-// Kinds of flags. Each adds one to `command`; parsing fills `value`, which must outlive it. A value
-// out of bounds (NaN included) is a CLI::ValidationError that names the flag, the value and the
-// bound.
+// Kinds of flags. Each function adds a flag to `command`; parsing fills `value`, which must outlive
+// `command`. A value out of bounds (NaN included) is a CLI::ValidationError that names flag, value
+// and bound.
 
 inline constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 
-/// The flags that are added to `command` while this lives are listed below the heading `topic` in
-/// its help.
+/// While it lives, flags added to `command` are listed below the heading `topic` in its help.
 class FlagTopic {
  public:
   FlagTopic(CLI::App& command, const std::string& topic)
@@ -42,7 +41,7 @@ class FlagTopic {
   throw CLI::ValidationError(flag, absl::StrCat("'", value, "' not in ", bound));
 }
 
-/// The whole of `text` as a number, nothing before or behind it.
+/// Parses all of `text` as a number. Nullopt if anything precedes or follows the number.
 template <typename Number>
 std::optional<Number> ParseNumber(const std::string& text) {
   Number value{};
@@ -87,7 +86,7 @@ inline CLI::Option* AddReal(CLI::App& command, const std::string& flag, double& 
       ->default_str(absl::StrCat(value));
 }
 
-/// A flag that takes one of a few names.
+/// A flag that accepts one of several names.
 template <typename Value>
 CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
                        const std::map<std::string, Value>& choices,
@@ -103,11 +102,11 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& flag, Value& value,
   return command.add_option_function<std::string>(flag, parse, description)->type_name(names);
 }
 
-/// Names as other servers have them too; auto is nullopt.
+/// Dtype names include those of other servers; "auto" is nullopt.
 void AddDtypeFlag(CLI::App& command, std::optional<DType>& value, const std::string& description);
 void AddQuantizeFlag(CLI::App& command, std::optional<DType>& value,
                      const std::string& description);
-/// Sets `value` to the hardware's threads, which count when the flag is not given.
+/// Sets `value` to the number of hardware threads, the default of the flag.
 void AddThreadsFlag(CLI::App& command, int64_t& value);
 
 }  // namespace shortlist

@@ -9,7 +9,7 @@
 namespace shortlist {
 namespace {
 
-/// Flags that have one answer, with commas.
+/// Flags, separated by commas, that share one answer.
 struct Answer {
   const char* flags;
   const char* answer;
@@ -33,7 +33,7 @@ constexpr char kNoMedia[] = "only text is generated from text: leave it out";
 constexpr char kDefaults[] =
     "requests bring their own sampling; defaults are those of generation_config.json";
 
-// Devices and memory, which are the machine's here.
+// Devices and memory, which the machine determines here.
 constexpr Answer kMachine[] = {
     {"--attn-backend,--attention-backend,--sampling-backend,--grammar-backend,--flash-attn,"
      "--num-gpus,--gpus,--cpu-offloading,--cpu-offload-gb,--max-gpu-memory,--n-gpu-layers,"

@@ -7,8 +7,8 @@ class App;
 
 namespace shortlist {
 
-/// Adds the flags of other servers (FastChat, SGLang, vLLM), hidden: each is a CLI::ValidationError
-/// that says what to do here instead.
+/// Adds flags of other servers (FastChat, SGLang, vLLM), hidden. Each raises a CLI::ValidationError
+/// that names the alternative here.
 void AnswerForeignFlags(CLI::App& command);
 
 }  // namespace shortlist

@@ -15,7 +15,7 @@
 namespace shortlist {
 namespace {
 
-/// The key of an environment variable; empty: it is not set.
+/// Returns the key in an environment variable; empty if it is not set.
 absl::StatusOr<std::string> KeyOf(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) return std::string();

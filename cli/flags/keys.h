@@ -7,10 +7,11 @@
 
 namespace shortlist {
 
-/// The keys of `shortlist serve`: those of the flags, where these name none that of the environment
-/// (SHORTLIST_API_KEY, SHORTLIST_ADMIN_KEY), and behind them those of the file, which is warned of
-/// on stderr where others than its owner may open it. InvalidArgument for a variable that is set,
-/// but empty or no key, and as Authorizer::Create says; otherwise errors are those of ReadKeyFile.
+/// Returns the keys of `shortlist serve`. API keys come from the flags, else from
+/// SHORTLIST_API_KEY; those of the key file follow. The admin key comes from its flag, else from
+/// SHORTLIST_ADMIN_KEY. Warns on stderr if others than its owner may open the key file.
+/// InvalidArgument for a variable that is set but empty or not a valid key, and as
+/// Authorizer::Create; other errors are those of ReadKeyFile.
 absl::StatusOr<Keys> ReadKeys(const ServeFlags& flags);
 
 }  // namespace shortlist

@@ -14,7 +14,7 @@
 namespace shortlist {
 namespace {
 
-/// What CLI11 takes for a check; the key is not in the message.
+/// Check in the form of CLI11: returns the error message, which does not contain the key.
 std::string KeyError(const std::string& text) { return std::string(CheckKey(text).message()); }
 
 void AddKeyFlags(CLI::App& command, ServeFlags& flags) {

@@ -14,9 +14,9 @@
 namespace shortlist {
 namespace {
 
-constexpr size_t kMaxNameBytes = 64;  // of what is compared
+constexpr size_t kMaxNameBytes = 64;  // compared bytes of a name
 
-/// Every word of `name` ("max", "tokens") is one of `candidate`'s.
+/// True if every word of `name` ("max", "tokens") is one of `candidate`'s.
 bool HasWordsOf(const std::string& name, const std::string& candidate) {
   const std::vector<std::string> words = absl::StrSplit(candidate, '-', absl::SkipEmpty());
   const std::vector<std::string> wanted = absl::StrSplit(name, '-', absl::SkipEmpty());
@@ -25,7 +25,7 @@ bool HasWordsOf(const std::string& name, const std::string& candidate) {
   });
 }
 
-/// The candidate most like `name`; empty: none is like it.
+/// Returns the candidate most similar to `name`; empty if none is similar.
 std::string Closest(const std::string& name, const std::vector<std::string>& candidates) {
   std::string closest;
   size_t least = std::numeric_limits<size_t>::max();
@@ -64,7 +64,7 @@ std::string ExplainUnexpected(const CLI::App& app) {
   const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
   if (rest.empty()) return "";
   const std::string argument = rest.front().substr(0, rest.front().find('='));
-  // The subcommand that did not expect it, below which no other was chosen.
+  // The subcommand that did not expect the argument: the one without a chosen subcommand.
   const CLI::App* command = &app;
   std::string name;
   while (!command->get_subcommands().empty()) {
@@ -73,7 +73,7 @@ std::string ExplainUnexpected(const CLI::App& app) {
   }
   std::vector<std::string> names;
   for (const CLI::App* below : command->get_subcommands([](const CLI::App*) { return true; })) {
-    if (!below->get_name().empty()) names.push_back(below->get_name());  // else a group of options
+    if (!below->get_name().empty()) names.push_back(below->get_name());  // else an option group
   }
   const bool is_flag = argument.starts_with('-');
   if (!name.empty() && (names.empty() || is_flag)) {

@@ -9,9 +9,8 @@ class App;
 
 namespace shortlist {
 
-/// What to say of the first argument that `app` did not expect, once parsing has failed: that there
-/// is no such subcommand or flag, and which one may have been meant. Empty where it expected them
-/// all.
+/// Explains the first argument that `app` did not expect, after parsing has failed: no such
+/// subcommand or flag, and which one may have been meant. Empty if all arguments were expected.
 std::string ExplainUnexpected(const CLI::App& app);
 
 }  // namespace shortlist

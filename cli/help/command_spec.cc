@@ -12,10 +12,10 @@ namespace shortlist {
 namespace {
 
 constexpr char kArguments[] = "Arguments";
-// CLI11's names for what is in no group.
+// CLI11's names for flags and commands without a group.
 constexpr char kOtherFlags[] = "Options", kOtherCommands[] = "Subcommands";
 
-/// "on|off" names all values that are taken, "full|ratio:R|FILE" only what they look like.
+/// "on|off" lists all values, "full|ratio:R|FILE" only their forms.
 std::vector<std::string> ChoicesOf(const std::string& value) {
   const std::vector<std::string> parts = absl::StrSplit(value, '|');
   const auto is_word = [](const std::string& part) {
@@ -60,7 +60,7 @@ FlagSpec DescribeFlag(const CLI::Option& option, const std::string& topic) {
   return flag;
 }
 
-/// Flags of `app` and of its groups without a name; `topic` for all of them, empty: their own.
+/// Collects flags of `app` and of its unnamed groups. Nonempty `topic` overrides their own topics.
 void CollectFlags(const CLI::App& app, const std::string& topic, std::vector<FlagSpec>& flags) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;                     // hidden

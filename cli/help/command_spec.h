@@ -10,22 +10,23 @@ class App;
 
 namespace shortlist {
 
-/// A flag or a positional argument, as help, completion and the manual page show it.
+/// A flag or a positional argument, as shown in help, completion and the manual page.
 struct FlagSpec {
-  std::vector<std::string> names;  // "-h", "--help"; empty: it is given by its place alone
-  std::string positional;          // what it is called where it is given by its place; empty: never
+  std::vector<std::string> names;  // "-h", "--help"; empty: positional only
+  std::string positional;          // its name as a positional argument; empty: a flag only
   bool is_required = false;
   bool repeats = false;              // takes several values
   std::string value;                 // "N", "FILE", "on|off"; empty: takes none
-  std::vector<std::string> choices;  // the only values that it takes; empty: others
-  bool is_path = false;              // its value is the name of a file or directory, or begins so
+  std::vector<std::string> choices;  // the only accepted values; empty: others are accepted
+  bool is_path = false;              // its value is, or begins with, the name of a file or
+                                     // directory
   std::string description;
   std::string default_value;  // empty: none
   std::string topic;          // the heading that --help lists it under
   std::vector<std::string> needs, excludes;
 };
 
-/// A command with its flags, and those below it.
+/// A command with its flags and subcommands.
 struct CommandSpec {
   std::string name;   // "build"
   std::string path;   // "shortlist vocab build"
@@ -34,13 +35,13 @@ struct CommandSpec {
   std::vector<FlagSpec> flags;  // hidden ones are left out
   std::vector<CommandSpec> commands;
 
-  /// The topics of `flags`: positional arguments, then topics in the order in which they first
-  /// occur, last the flags that have none ("Options").
+  /// Topics of `flags`: positional arguments first, then topics in order of first occurrence, then
+  /// the flags without a topic ("Options").
   std::vector<std::string> Topics() const;
 };
 
-/// What `app` takes. A group of flags without a name of its own (CLI11's option group) is a topic
-/// that also says how many of its flags must be given.
+/// Describes the flags and subcommands of `app`. An unnamed group of flags (CLI11's option group)
+/// is a topic that also states how many of its flags must be given.
 CommandSpec DescribeCommand(const CLI::App& app);
 
 /// "--model, --model-path DIR": the names and the value of a flag.

@@ -29,13 +29,13 @@ std::vector<std::string> FlagsOf(const CommandSpec& command) {
   return names;
 }
 
-/// `command`, then all below it.
+/// Appends `command`, then all its subcommands.
 void Flatten(const CommandSpec& command, std::vector<const CommandSpec*>& all) {
   all.push_back(&command);
   for (const CommandSpec& below : command.commands) Flatten(below, all);
 }
 
-/// "generate --dtype"|"generate -d": a pattern of what was typed last.
+/// Pattern of the last typed words: "generate --dtype"|"generate -d".
 std::string BashPattern(const CommandSpec& command, const FlagSpec& flag) {
   std::vector<std::string> patterns;
   for (const std::string& name : flag.names) {
@@ -44,7 +44,7 @@ std::string BashPattern(const CommandSpec& command, const FlagSpec& flag) {
   return absl::StrJoin(patterns, "|");
 }
 
-/// Branches for the values of flags: names to choose from, files, or nothing to say.
+/// Branches for the values of flags: names to choose from, files, or nothing.
 std::string BashValues(const std::vector<const CommandSpec*>& all) {
   std::string branches;
   std::vector<std::string> paths, others;
@@ -68,7 +68,7 @@ std::string QuotedForZsh(const std::string& text) {
   return absl::StrReplaceAll(text, {{"'", "'\\''"}});
 }
 
-/// In a specification of _arguments.
+/// Escapes text for a specification of _arguments.
 std::string EscapedForZsh(const std::string& text) {
   return QuotedForZsh(
       absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}}));
@@ -78,7 +78,7 @@ std::string ZshFunction(const CommandSpec& command) {
   return "_" + absl::StrReplaceAll(command.path, {{" ", "_"}, {"-", "_"}});
 }
 
-/// What completes the value of `flag`: ":N:", ":FILE:_files", ":on|off:(on off)".
+/// Completion of the value of `flag`: ":N:", ":FILE:_files", ":on|off:(on off)".
 std::string ZshValue(const FlagSpec& flag) {
   if (flag.value.empty()) return "";
   const std::string action = !flag.choices.empty()
@@ -132,7 +132,7 @@ std::string BashCompletion(const CommandSpec& program) {
   std::vector<const CommandSpec*> all;
   Flatten(program, all);
   const std::string& name = program.name;
-  std::string path, words;  // branches: what a word makes of the command, and what each offers
+  std::string path, words;  // branches: the command after a word, and its completions
   for (const CommandSpec* command : all) {
     if (command != &program) {
       const std::string below = Below(*command);

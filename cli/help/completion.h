@@ -7,11 +7,11 @@
 
 namespace shortlist {
 
-// Scripts that make a shell complete commands, flags, the names that a flag takes, and files.
+// Shell scripts that complete commands, flags, flag values and files.
 
-/// For bash 4 and later, without the package bash-completion.
+/// For bash 4 and later; does not need the package bash-completion.
 std::string BashCompletion(const CommandSpec& program);
-/// For zsh: a file named _shortlist in a folder of its $fpath.
+/// For zsh: the content of a file _shortlist in a folder of $fpath.
 std::string ZshCompletion(const CommandSpec& program);
 
 }  // namespace shortlist

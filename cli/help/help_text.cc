@@ -19,7 +19,7 @@ namespace {
 constexpr int kLeastWidth = 40, kMostWidth = 120, kUsualWidth = 80;
 constexpr size_t kNameIndent = 2;
 
-/// The parts of a word that is longer than `width`, cut where a reader expects it; else the word.
+/// Splits a word longer than `width` after '|' and ',' and before '['; shorter words stay whole.
 std::vector<std::string> Pieces(const std::string& word, size_t width) {
   if (word.size() <= width) return {word};
   std::vector<std::string> pieces = {""};
@@ -31,11 +31,11 @@ std::vector<std::string> Pieces(const std::string& word, size_t width) {
   return pieces;
 }
 
-/// The words of `text` in lines of at most `width` bytes.
+/// Wraps `text` into lines of at most `width` bytes, except for pieces that are longer.
 std::vector<std::string> Wrapped(const std::string& text, size_t width) {
   std::vector<std::string> lines = {""};
   for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    bool continues = false;  // a piece that belongs to the one before
+    bool continues = false;  // a piece that continues the previous one
     for (const std::string& piece : Pieces(std::string(word), width)) {
       std::string& line = lines.back();
       const bool spaced = !line.empty() && !continues;
@@ -50,7 +50,7 @@ std::vector<std::string> Wrapped(const std::string& text, size_t width) {
   return lines;
 }
 
-/// An entry of two columns; the second begins below a first one that is too wide.
+/// Formats an entry of two columns. The second starts on the next line if the first is too wide.
 std::string Entry(const std::string& name, const std::string& text, size_t name_width,
                   size_t width) {
   const std::string indent(name_width, ' ');
@@ -84,7 +84,7 @@ std::string Usage(const CommandSpec& command, size_t width) {
                       "\n");
 }
 
-/// As CommandSpec::Topics, of the commands below.
+/// Same as CommandSpec::Topics, but for the subcommands.
 std::vector<std::string> CommandTopics(const CommandSpec& command) {
   std::vector<std::string> topics;
   for (const CommandSpec& below : command.commands) {

@@ -8,7 +8,8 @@
 namespace shortlist {
 namespace {
 
-/// Text that troff takes literally, also at the beginning of a line. Only ASCII is certain to show.
+/// Escapes text so that troff prints it literally, also at the beginning of a line. Only ASCII is
+/// certain to show.
 std::string Literal(const std::string& text) {
   const std::string escaped = absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}});
   const bool is_request = escaped.starts_with('.') || escaped.starts_with('\'');
@@ -16,13 +17,13 @@ std::string Literal(const std::string& text) {
 }
 
 std::string FlagEntry(const FlagSpec& flag) {
-  // A long value may break behind each of its forms.
+  // A long value may break after each of its forms.
   const std::string name =
       absl::StrReplaceAll(Literal(FullName(flag)), {{"|", "|\\:"}, {",", ",\\:"}});
   return absl::StrCat(".TP\n\\fB", name, "\\fR\n", Literal(FullDescription(flag)), "\n");
 }
 
-/// A section for each command that has no commands below it.
+/// Appends a section for each command without subcommands.
 void AppendCommands(const CommandSpec& command, std::string& page) {
   if (command.commands.empty()) {
     absl::StrAppend(&page, ".SS ", Literal(command.path), "\n", Literal(command.description),

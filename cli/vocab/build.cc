@@ -151,8 +151,8 @@ std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
   return source;
 }
 
-/// InvalidArgument where a file cannot be written, would be lost, or would be counted twice, or
-/// where counts could not be kept.
+/// InvalidArgument if a file cannot be written, would be overwritten or counted twice, or if counts
+/// could not be kept.
 absl::Status CheckFiles(const BuildFlags& flags, const std::vector<TextCorpus>& texts,
                         const std::vector<Weighted>& added) {
   std::vector<UsedFile> inputs = FilesOf(texts);
@@ -170,8 +170,8 @@ absl::Status CheckFiles(const BuildFlags& flags, const std::vector<TextCorpus>& 
   return CheckKeepable(std::ssize(texts), names);
 }
 
-/// Adds what other runs have counted to `counts`, in place of what an earlier run has added from
-/// these files; says on stderr from which others that has been kept.
+/// Adds counts of other runs to `counts`, replacing what an earlier run added from the same files.
+/// Reports on stderr from which other files earlier counts are kept.
 absl::Status AddCounts(const BuildFlags& flags, const std::vector<Weighted>& files,
                        const VocabTarget& target, Counts& counts) {
   std::vector<CorpusCounts> added;
@@ -203,7 +203,7 @@ absl::Status AddCounts(const BuildFlags& flags, const std::vector<Weighted>& fil
   return CheckKeepable(std::ssize(counts.corpora) + std::ssize(counts.added), names);
 }
 
-/// CheckWeights of all corpora that the list is to be made of.
+/// CheckWeights over all corpora of the list.
 absl::Status CheckMix(const std::vector<TextCorpus>& texts, const Counts& counts) {
   std::vector<double> weights;
   for (const TextCorpus& corpus : texts) weights.push_back(corpus.weight);
@@ -214,8 +214,8 @@ absl::Status CheckMix(const std::vector<TextCorpus>& texts, const Counts& counts
   return CheckWeights(weights);
 }
 
-/// Counts what `counts` lack of the texts. A signal ends the process, and where counts are kept
-/// they are kept first, and `lock` is given back.
+/// Counts the texts missing in `counts`. A signal ends the process, after the counts are saved (if
+/// they are kept) and `lock` is released.
 absl::Status CountTexts(const BuildFlags& flags, const ListTokenizer& tokenizer,
                         const std::vector<TextCorpus>& texts, std::istream& in,
                         std::unique_ptr<FileLock>& lock, Counts& counts) {
@@ -237,7 +237,7 @@ absl::Status CountTexts(const BuildFlags& flags, const ListTokenizer& tokenizer,
   StopSignals::EndProcess();
 }
 
-/// For a list without successors, though pairs were counted: the flags that left them out.
+/// For a list without successors although pairs were counted: names the flags that excluded them.
 std::string NoSuccessorsNote(const std::vector<CorpusCounts>& corpora, const BuildOptions& options,
                              const VocabList& list) {
   int64_t num_pairs = 0;

@@ -15,12 +15,12 @@ namespace shortlist {
 namespace {
 
 struct CheckFlags {
-  std::string list;  // as --vocab has it
+  std::string list;  // as given by --vocab
   TokenizerSource tokenizer;
 };
 
-/// How many successors the list has, and how many of a token a draft scores beside the ids: those
-/// that are none of them.
+/// Number of successors in the list, and the maximum number that a draft scores for a token in
+/// addition to the ids: successors that are not among the ids.
 std::string SuccessorsNote(const VocabOptions& options, const VocabList& list,
                            const VocabBase& base) {
   const int64_t num_successors = list.NumSuccessors();

@@ -24,12 +24,12 @@ namespace {
 struct ConvertFlags {
   std::string from, to;
   TokenizerSource tokenizer;
-  int64_t vocab_size = 0;  // 0: the tokenizer's, else what the list says
+  int64_t vocab_size = 0;  // 0: the tokenizer's, else the list's
   int64_t top = 0;         // 0: all
   bool is_ranked = false;
 };
 
-/// Leaves the best `top` ids, pinned ones among them.
+/// Keeps the best `top` ids, including pinned ones.
 absl::Status Cut(int64_t top, VocabList& list) {
   const std::vector<TokenId> order = list.PinnedFirst();
   const int64_t low = std::max<int64_t>(std::ssize(list.pinned), 1);

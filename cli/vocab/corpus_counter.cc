@@ -24,8 +24,8 @@ constexpr double kKeepEvery = 60.0;  // seconds
 
 absl::Status Stopped() { return absl::CancelledError("stopped by a signal"); }
 
-/// Reads the documents that `counts` has counted of the file at `path`, and some into `rest` behind
-/// them. RefuseTexts where they are others; Cancelled as CorpusCounter::Count.
+/// Skips the documents of `path` that `counts` already contains. Returns some documents after them
+/// in `rest`. RefuseTexts if the documents differ; Cancelled as CorpusCounter::Count.
 absl::Status Skip(const std::string& counts_path, const std::string& path, CorpusCounts& counts,
                   CorpusFile& file, std::vector<Document>& rest) {
   const int64_t num_counted = counts.num_documents;
@@ -52,7 +52,7 @@ absl::Status Skip(const std::string& counts_path, const std::string& path, Corpu
   return absl::OkStatus();
 }
 
-/// Of the files that are still to be counted; 0 where one does not tell.
+/// Stored bytes of the files still to be counted; 0 if the size of one is unknown.
 int64_t StoredBytes(const std::vector<TextCorpus>& corpora, const Counts& counts) {
   int64_t num_bytes = 0;
   for (size_t i = 0; i < corpora.size(); ++i) {
@@ -100,7 +100,7 @@ absl::Status CorpusCounter::Count(const std::vector<TextCorpus>& corpora, std::i
       const absl::Status counted = CountFile(corpora[i].files[file], in, counts);
       if (counted.ok()) continue;
       const absl::Status kept = Keep();
-      // The first error is the one to tell; what a signal has ended is none.
+      // Return the first error. Cancellation by a signal counts as none.
       return absl::IsCancelled(counted) && !kept.ok() ? kept : counted;
     }
   }

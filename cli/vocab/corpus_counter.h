@@ -16,30 +16,30 @@
 
 namespace shortlist {
 
-/// How far `done` of `total` bytes are after `seconds`, and how long the rest takes at that pace:
-/// "; 25% of 800 MB, 3 min left". Empty where `total` or what is done is 0.
+/// Share of `done` in `total` bytes after `seconds`, and the time left at that pace: "; 25% of 800
+/// MB, 3 min left". Empty if `total` or `done` is 0.
 std::string ProgressNote(int64_t done, int64_t total, double seconds);
 
-/// Counts texts into `Counts`, and keeps a file of what is counted so far, from which a later run
-/// goes on. Of one thread, which uses those of a pool.
+/// Counts texts into `Counts` and saves the counts to a file from which a later run can resume.
+/// Used by one thread, which uses the threads of a pool.
 class CorpusCounter {
  public:
   struct Options {
     DocumentFields fields;
     bool is_jsonl = false;
-    int64_t max_pairs = 0;    // of a corpus
-    std::string counts_path;  // where counts are kept; empty: nowhere
+    int64_t max_pairs = 0;    // per corpus
+    std::string counts_path;  // file that keeps the counts; empty: none
   };
 
-  /// `counts`: what an earlier run has left, or none. The references must outlive this.
+  /// `counts`: counts of an earlier run, or empty. The references must outlive this.
   CorpusCounter(const Options& options, const EncodeText& encode, ThreadPool& pool, Counts& counts)
       : options_(options), encode_(encode), pool_(pool), counts_(counts) {}
 
-  /// Counts what the earlier run has not. Errors of CheckCounted, before anything is counted;
-  /// RefuseTexts where a file that was counted in part begins with other documents than those that
-  /// were counted; CheckUnchanged at the end of a file; Cancelled behind a signal of StopSignals.
-  /// Other errors are those of Documents, CountDocuments and WriteCounts; what was counted before
-  /// one is kept in the file. How far it is goes to stderr.
+  /// Counts what the earlier run has not counted. Errors: CheckCounted, before anything is counted;
+  /// RefuseTexts if a partly counted file now begins with other documents; CheckUnchanged at the
+  /// end of a file; Cancelled after a signal of StopSignals. Other errors are those of Documents,
+  /// CountDocuments and WriteCounts. On error, the counts so far are kept in the file. Progress
+  /// goes to stderr.
   absl::Status Count(const std::vector<TextCorpus>& corpora, std::istream& in);
 
  private:
@@ -52,7 +52,7 @@ class CorpusCounter {
   ThreadPool& pool_;
   Counts& counts_;
   int64_t num_bytes_ = 0;
-  // As they are stored: of all files to count, 0 where one does not tell, and of those counted.
+  // Stored bytes of all files to count (0 if one is unknown), and of the files counted so far.
   int64_t num_stored_bytes_ = 0, num_stored_done_ = 0;
   MissingMembers missing_;
   NoteTimer timer_;

@@ -14,20 +14,20 @@
 
 namespace shortlist {
 
-/// The documents of one file of a corpus, which must stay as it is until they are read. Every
-/// command that reads texts does so through this class. Of one thread.
+/// The documents of one file of a corpus. The file must not change until they are read. Every
+/// command that reads texts does so through this class. Used by one thread.
 class CorpusFile {
  public:
-  /// Notes size and time of the file, and opens it. Errors and arguments are those of
+  /// Records size and times of the file, and opens it. Errors and arguments are those of
   /// Documents::Open.
   static absl::StatusOr<CorpusFile> Open(const std::string& path, bool is_jsonl,
                                          const DocumentFields& fields, std::istream& in);
 
-  /// As Documents::Read. At the end of the file, FailedPrecondition as CheckUnchanged: what was
-  /// read before may belong to neither state of the file.
+  /// As Documents::Read. At the end of the file, returns FailedPrecondition as CheckUnchanged:
+  /// earlier documents may then belong to neither state of the file.
   absl::StatusOr<std::vector<Document>> Read(int64_t bytes);
 
-  /// How far they are read.
+  /// Reports the reading progress.
   const Documents& documents() const { return *documents_; }
   /// The file as it was before it was opened.
   const CountedFile& opened() const { return opened_; }

@@ -36,8 +36,8 @@ namespace {
 constexpr int64_t kBatchBytes = int64_t{4} << 20;
 
 struct CoverageFlags {
-  std::vector<std::string> lists;  // as --vocab has them
-  std::vector<int64_t> sizes;      // of each list; none: as it is given
+  std::vector<std::string> lists;  // as given by --vocab
+  std::vector<int64_t> sizes;      // of each list; empty: as given
   TokenizerSource tokenizer;
   TextFlags texts;
   CoverageMeter::Options rows;
@@ -46,7 +46,7 @@ struct CoverageFlags {
   int64_t num_threads = 0;
 };
 
-/// The list at each of --sizes. InvalidArgument where it has none of them.
+/// Adds the list at each of --sizes. InvalidArgument if it has none of them.
 absl::Status AddSizes(const CoverageFlags& flags, VocabOptions options, const VocabList& list,
                       const VocabTarget& target, MeasuredLists& measured) {
   const size_t num_before = measured.lists.size();
@@ -128,7 +128,7 @@ std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
   return std::move(context.texts);
 }
 
-/// Notes on stderr how far the texts are replayed, every few seconds.
+/// Reports progress of the replay on stderr, every few seconds.
 class ReplayProgress {
  public:
   explicit ReplayProgress(const std::vector<TextCorpus>& corpora) {
@@ -151,11 +151,11 @@ class ReplayProgress {
   void OnEndOfFile(const Documents& documents) { done_bytes_ += documents.num_stored_bytes(); }
 
  private:
-  int64_t total_bytes_ = 0, done_bytes_ = 0;  // as they are stored; total -1: one does not tell
+  int64_t total_bytes_ = 0, done_bytes_ = 0;  // as stored; total -1: one is unknown
   NoteTimer timer_;
 };
 
-/// One document over every list; the tokens it has.
+/// Replays one document over every list. Returns the number of its output tokens.
 absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::string& category,
                                        const EncodedText& text, std::vector<Measured>& measured) {
   SHORTLIST_RETURN_IF_ERROR(text.prompt.status());
@@ -170,7 +170,7 @@ absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::str
   return std::ssize(*text.output);
 }
 
-/// The texts, each replayed over every list. InvalidArgument names a corpus without a token;
+/// Replays all texts over every list. InvalidArgument names a corpus without a token;
 /// FailedPrecondition a file that changes while it is read.
 absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora,
                     const EncodeText& encode, int64_t vocab_size, std::istream& in,
@@ -212,8 +212,8 @@ absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& c
   return absl::OkStatus();
 }
 
-/// InvalidArgument where the plot cannot be written or would overwrite what is read, or where a
-/// text has a weight, which would do nothing, or would be measured twice.
+/// InvalidArgument if the plot cannot be written or would overwrite an input, or if a text has a
+/// weight, which would have no effect, or would be measured twice.
 absl::Status CheckFiles(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora) {
   for (const TextCorpus& corpus : corpora) {
     if (corpus.weight == 0) continue;

@@ -11,11 +11,11 @@
 
 namespace shortlist {
 
-/// A list at one size, and what it covered by texts.
+/// A list at one size, and its coverage of texts.
 struct Measured {
   std::string list;
   CoverageMeter meter;
-  std::map<std::string, Coverage> of_texts;  // by corpus, or by corpus and category
+  std::map<std::string, Coverage> of_texts;  // keyed by corpus, or by corpus and category
 };
 
 /// A size that a list does not have, and why.
@@ -24,18 +24,18 @@ struct RefusedList {
   std::string why;
 };
 
-/// What `vocab coverage` came to.
+/// Result of `vocab coverage`.
 struct MeasuredLists {
   std::vector<Measured> lists;
   std::vector<RefusedList> refused;
 };
 
-/// A row for each list and text, then one for each size that is refused. `vocab_size` is the
+/// Writes a row for each list and text, then one for each refused size. `vocab_size` is the
 /// tokenizer's.
 void WriteCoverageTable(const MeasuredLists& measured, int64_t vocab_size, std::ostream& out);
-/// The same as one JSON object; the row of a refused size has an "error".
+/// Same as WriteCoverageTable(), as one JSON object. The row of a refused size has an "error".
 void WriteCoverageJson(const MeasuredLists& measured, int64_t vocab_size, std::ostream& out);
-/// An SVG document with a curve for each text: coverage against rows.
+/// Returns an SVG document with a curve for each text: coverage against rows.
 std::string CoveragePlot(const MeasuredLists& measured);
 
 }  // namespace shortlist

@@ -19,11 +19,11 @@ std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-/// Values of one axis and where they are drawn.
+/// Values of one axis and their positions in the drawing.
 struct Axis {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
-  double from = 0, to = 0;  // places of the first and the last tick
+  double from = 0, to = 0;  // positions of the first and the last tick
   std::vector<double> ticks;
 
   void Include(double value) {
@@ -41,7 +41,7 @@ std::string Text(double x, double y, const char* anchor, const std::string& text
                          Escaped(text));
 }
 
-/// A line across the plot at each tick, and its value outside.
+/// A line across the plot at each tick, and the tick's value outside.
 std::string Grid(const Axis& x, const Axis& y) {
   std::string svg;
   for (const double tick : y.ticks) {
@@ -80,7 +80,7 @@ std::vector<double> RoundTicks(double low, double high) {
     low -= margin;
     high += margin;
   }
-  // The least of 1, 2, 5, 10, ... times a power of ten that makes no more steps than that.
+  // The smallest of 1, 2, 5, 10, ... times a power of ten that gives no more steps than that.
   const double power = std::pow(10, std::floor(std::log10((high - low) / kMostSteps)));
   double step = power;
   for (const double factor : {1.0, 2.0, 5.0, 10.0}) {

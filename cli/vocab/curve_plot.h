@@ -13,17 +13,17 @@ struct Curve {
   std::vector<std::pair<double, double>> points;  // finite, ascending in x
 };
 
-/// What stands above a plot and along its axes.
+/// Titles of a plot and of its axes.
 struct PlotTitles {
   std::string plot, x, y;
 };
 
-/// Values at which an axis from `low` to `high` is marked: multiples of 1, 2 or 5 times a power of
-/// ten, at most nine of them, the first at most `low` and the last at least `high`. Where both are
-/// equal, values around them. Precondition: both are finite, low <= high.
+/// Returns tick values for an axis from `low` to `high`: multiples of 1, 2 or 5 times a power of
+/// ten, at most nine, the first at most `low` and the last at least `high`. If both are equal,
+/// values around them. Precondition: both are finite, low <= high.
 std::vector<double> RoundTicks(double low, double high);
 
-/// An SVG document of some curves, each with its points marked and its name beside it.
+/// Returns an SVG document of curves, each with marked points and its name next to it.
 std::string CurvePlot(const PlotTitles& titles, const std::vector<Curve>& curves);
 
 }  // namespace shortlist

@@ -24,7 +24,7 @@ struct DiffFlags {
   int64_t num_examples = 10;
 };
 
-/// What `list` holds and `other` does not, best first, a few of them.
+/// A few ids of `list` that `other` does not contain, best first.
 std::string Missing(const VocabList& list, const std::vector<bool>& in_other, int64_t num_examples,
                     const Tokenizer* tokenizer) {
   std::string text;
@@ -68,7 +68,7 @@ absl::Status Diff(const DiffFlags& flags, std::ostream& out) {
     }
     return count;
   };
-  // Sizes that `:top=N` can take of both lists.
+  // Sizes that `:top=N` can take from both lists.
   const size_t least = std::max(first.pinned.size(), second.pinned.size());
   const size_t most = std::min(a.size(), b.size());
   for (size_t n = 256; first.ranked && second.ranked && n <= most; n *= 2) {

@@ -18,7 +18,8 @@ namespace shortlist {
 FileLock::FileLock(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
 FileLock::~FileLock() {
-  unlink(path_.c_str());  // while it is held: who has opened it before finds that it has gone
+  // Unlinked while locked: a process that opened it before detects that it is gone.
+  unlink(path_.c_str());
   close(fd_);
 }
 
@@ -44,7 +45,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Take(const std::string& path
       }
       return absl::UnavailableError(absl::StrCat(lock, ": flock: ", reason));
     }
-    // Not one that another run has removed between opening and locking.
+    // Retry if another run removed the file between opening and locking.
     const auto named = VersionOf(lock), opened = VersionOf(fd);
     if (named && opened && named->inode == opened->inode && named->device == opened->device) {
       return std::unique_ptr<FileLock>(new FileLock(lock, fd));

@@ -8,14 +8,14 @@
 
 namespace shortlist {
 
-/// Keeps other runs from writing a file that this one reads, and later replaces: PATH.lock, empty,
-/// is locked (flock) as long as this lives, and removed at its end. A run that is killed leaves the
-/// empty file, which the next one takes.
+/// Prevents other runs from writing a file that this run reads and later replaces. Locks PATH.lock
+/// (empty; flock) while this lives, and removes it at the end. A killed run leaves the empty file,
+/// which the next run takes over.
 class FileLock {
  public:
-  /// `path` need not exist; of a symbolic link what it leads to is locked. Null for a device or a
-  /// pipe, which no run replaces. FailedPrecondition while another run holds it; Unavailable names
-  /// what the system refused.
+  /// `path` need not exist; a symbolic link is resolved first. Returns null for a device or a pipe,
+  /// which no run replaces. FailedPrecondition while another run holds the lock; Unavailable names
+  /// the system call that failed.
   static absl::StatusOr<std::unique_ptr<FileLock>> Take(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -24,7 +24,7 @@ class FileLock {
  private:
   FileLock(std::string path, int fd);
 
-  const std::string path_;  // of the lock
+  const std::string path_;  // of the lock file
   const int fd_;
 };
 

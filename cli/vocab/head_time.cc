@@ -18,7 +18,7 @@
 namespace shortlist {
 namespace {
 
-/// One call, ready to be made again and again. Each has a head of its own, as engines have.
+/// One call, ready to be repeated. Each has its own head, as engines do.
 class Caller {
  public:
   static absl::StatusOr<Caller> Create(Models& models, const HeadCall& call) {
@@ -47,7 +47,7 @@ class Caller {
             std::make_shared<const ActiveVocab>(/*version=*/1, call.base, std::vector<int32_t>())) {
     if (call.sketch != nullptr) sketch_.emplace(call.sketch, call.num_sketch_rows, models.pool());
     if (active_->is_full_head()) return;
-    // Any that the base has not: strewn, as such rows are.
+    // Any ids outside the base, scattered as such rows are in practice.
     const int64_t num_ids = std::min(models.num_ids(), models.draft_head().vocab_size);
     const int64_t stride = std::max<int64_t>(num_ids / std::max<int64_t>(call.num_own_rows, 1), 1);
     for (int64_t first = 0; first < stride; ++first) {
@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<double>> HeadMs(Models& models, const std::vector<Hea
   for (const HeadCall& call : calls) {
     SHORTLIST_ASSIGN_OR_RETURN(Caller caller, Caller::Create(models, call));
     callers.push_back(std::move(caller));
-    // A copy of the base, if there is to be one, comes bit by bit.
+    // A copy of the base, if one is made, is made in parts over several calls.
     const int64_t bytes = call.base->size() * RowBytes(weight.dtype, weight.hidden);
     for (int64_t copied = 0; copied <= bytes; copied += CpuHead::kPackedBytesOfCall) {
       SHORTLIST_RETURN_IF_ERROR(callers.back().Call(hidden));

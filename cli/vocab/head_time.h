@@ -15,14 +15,15 @@ namespace shortlist {
 /// The rows of one call of the draft's head.
 struct HeadCall {
   std::shared_ptr<const VocabBase> base;
-  int64_t num_own_rows = 0;              // of the token's own: dynamic rows and successors, at most
+  int64_t num_own_rows = 0;              // maximum of dynamic rows and successors of a token
   std::shared_ptr<const Sketch> sketch;  // null: none
   int64_t num_sketch_rows = 0;
 };
 
-/// Milliseconds that the head of `models` takes for one token's best row, a sketch's choice
-/// included, and nothing else of a draft step: the median of `num_rounds` calls, for which all of
-/// `calls` take turns. On the CPU, whatever device the head lies on. [calls.size()]
+/// Returns the milliseconds that the head of `models` takes to find one token's best row, including
+/// a sketch's choice and nothing else of a draft step: [calls.size()]. Each is the median of
+/// `num_rounds` rounds, in which all of `calls` alternate. Measured on the CPU, regardless of the
+/// head's device.
 absl::StatusOr<std::vector<double>> HeadMs(Models& models, const std::vector<HeadCall>& calls,
                                            int64_t num_rounds);
 

@@ -16,29 +16,31 @@ class App;
 
 namespace shortlist {
 
-/// The tokenizer a list is for. At most one of the two is given.
+/// The tokenizer of a list. At most one of the two is given.
 struct TokenizerSource {
   std::string model;      // a model directory, or org/name of the local cache
   std::string tokenizer;  // a file
   bool is_given() const { return !model.empty() || !tokenizer.empty(); }
 };
 
-/// Adds --model and --tokenizer, exactly one of which must be there where it `is_required`; parsing
-/// fills `source`, which must outlive `command`.
+/// Adds --model and --tokenizer, exactly one of which must be given if `is_required`. Parsing fills
+/// `source`, which must outlive `command`.
 void AddTokenizerFlags(CLI::App& command, TokenizerSource& source, bool is_required);
 
-/// A tokenizer, and what a list of its ids must fit.
+/// A tokenizer, and the vocabulary that a list of its ids must fit.
 class ListTokenizer {
  public:
-  /// Errors of ModelSource::Open, OpenTokenizer and OpenTokenizerFile, and of ReadModelConfig where
-  /// the directory has a config.json.
+  /// Errors of ResolveModelDir, OpenTokenizer and OpenTokenizerFile, and of ReadModelConfig if the
+  /// directory has a config.json.
   static absl::StatusOr<ListTokenizer> Open(const TokenizerSource& source);
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   int64_t vocab_size() const { return vocab_size_; }
-  /// As long as this stands. The vocabulary is the model's, or the tokenizer's where there is none.
+  /// Valid while this lives. The vocabulary is the model's, or the tokenizer's if there is no
+  /// model.
   VocabTarget target() const;
-  /// Text alone: no BOS, and the spelling of a control token is text. As long as this stands.
+  /// Encodes plain text: no BOS, and the spelling of a control token is text. Valid while this
+  /// lives.
   EncodeText encode() const;
 
  private:

@@ -8,8 +8,7 @@
 
 namespace shortlist {
 
-/// For the end of the line that tells of a list which was written: what its format had no place
-/// for.
+/// Suffix for the message about a written list: names what the list's format cannot store.
 inline std::string LossNote(const std::string& path, const VocabList& list) {
   const std::string lost = LostByFormat(path, list);
   if (lost.empty()) return "";

@@ -36,7 +36,7 @@ absl::Status Merge(const MergeFlags& flags, std::ostream& out) {
   std::vector<NamedList> lists;
   for (const std::string& path : flags.paths) {
     SHORTLIST_ASSIGN_OR_RETURN(VocabList list, ReadListFile(path, target));
-    // Two that fit one tokenizer may have been made for two others.
+    // Lists that fit one tokenizer may have been made for two different ones.
     if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, list));
     lists.push_back({path, std::move(list)});
   }

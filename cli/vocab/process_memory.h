@@ -5,13 +5,13 @@
 
 namespace shortlist {
 
-/// What the kernel counts of this process's memory. All zero where it does not tell.
+/// Memory of this process as counted by the kernel. All zero if unavailable.
 struct ProcessMemory {
   int64_t resident_bytes = 0;
-  int64_t peak_bytes = 0;  // the most that was resident since the process began, or ResetPeak
+  int64_t peak_bytes = 0;  // most resident bytes since start or ResetPeak()
 
   static ProcessMemory Read();
-  /// Lets the peak begin anew. False where the kernel does not allow that.
+  /// Resets the peak. False if the kernel does not allow that.
   static bool ResetPeak();
 };
 

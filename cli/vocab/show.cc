@@ -29,12 +29,12 @@ struct ShowListFlags {
 
 constexpr int kNumExamples = 12;
 
-/// What the list holds, as numbers and words.
+/// The content of a list in numbers and words.
 struct ListSummary {
-  int64_t num_sources_of_successors = 0;  // tokens that have any
+  int64_t num_sources_of_successors = 0;  // tokens that have successors
   int64_t most_successors = 0;
-  // Of the counts: the share of the ids that `:top=n` takes, pinned ones first, for n = 256, 512,
-  // ... and all; from as many as are pinned.
+  // Share of the counts covered by the ids of `:top=n`, pinned ones first, for n = 256, 512, ...
+  // and all ids. Starts at the number of pinned ids.
   std::vector<std::pair<int64_t, double>> curve;
 };
 
@@ -71,7 +71,7 @@ std::string Examples(const std::vector<TokenId>& ids, const Tokenizer* tokenizer
   return text;
 }
 
-/// Pinned ids by what they are.
+/// Counts pinned ids by their kind.
 std::string PinnedClasses(const VocabList& list, const Tokenizer* tokenizer) {
   if (tokenizer == nullptr) return absl::StrCat(list.pinned.size());
   int64_t num_control = 0, num_bytes = 0;

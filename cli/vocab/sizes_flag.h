@@ -12,7 +12,7 @@
 
 namespace shortlist {
 
-/// Adds --sizes: how many ids are taken of a list, one or several numbers. Parsing fills `sizes`,
+/// Adds --sizes: how many ids are taken from a list, one or several numbers. Parsing fills `sizes`,
 /// which must outlive `command`.
 inline void AddSizesFlag(CLI::App& command, std::vector<int64_t>& sizes) {
   constexpr int64_t kMaxSizes = 64;

@@ -45,7 +45,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
   DecodingOptions decoding = session->decoding();
   decoding.ladder = nullptr;
-  decoding.base = nullptr;  // the full head: no choice of rows shall sway the states
+  decoding.base = nullptr;  // the full head: a choice of rows must not affect the states
   decoding.sketch = nullptr;
   decoding.sketch_alone = false;
   decoding.learning = std::nullopt;

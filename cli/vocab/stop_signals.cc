@@ -10,7 +10,7 @@ volatile std::sig_atomic_t given = 0;
 void Note(int signal, struct sigaction& before) {
   struct sigaction action {};
   action.sa_handler = [](int number) { given = number; };
-  // Reads of a pipe go on, since an interrupted one would look like the end of its text.
+  // Reads of a pipe are restarted: an interrupted one would look like the end of its text.
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   sigaction(signal, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);

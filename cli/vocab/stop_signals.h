@@ -5,8 +5,10 @@
 
 namespace shortlist {
 
-/// As long as this lives, the first SIGINT or SIGTERM is noted and ends nothing, so that work can
-/// be kept; a second one ends the process. Signals that are ignored stay so. At most one at a time.
+/// While it lives, the first SIGINT and the first SIGTERM are recorded and do not end the process,
+/// so that work can be saved; a second one of the same kind ends it. Ignored signals stay ignored.
+/// At most one instance at a time.
+/// time.
 class StopSignals {
  public:
   StopSignals();
@@ -14,11 +16,11 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// The signal that came; 0: none yet.
+  /// The recorded signal; 0 if none.
   static int Given();
 
-  /// Ends the process by the signal that came, as if nobody had caught it: a shell tells 128 plus
-  /// its number. Precondition: one came.
+  /// Ends the process by the recorded signal, as if it had not been caught: a shell reports 128
+  /// plus its number. Precondition: a signal was recorded.
   [[noreturn]] static void EndProcess();
 
  private:

@@ -16,7 +16,7 @@
 namespace shortlist {
 namespace {
 
-constexpr double kMostWeight = 1e9;  // so that sums of them stay finite
+constexpr double kMostWeight = 1e9;  // keeps sums of weights finite
 
 absl::StatusOr<std::vector<std::string>> Matches(const std::string& pattern) {
   glob_t found{};

@@ -14,22 +14,22 @@ class App;
 
 namespace shortlist {
 
-/// Where texts come from, as flags say it.
+/// Source of texts, as given by flags.
 struct TextFlags {
   std::vector<std::string>
       patterns;  // [WEIGHT@]FILE, in which * ? [ are wildcards; "-": standard input
   DocumentFields fields;
-  bool is_jsonl = false;  // of standard input and of names that do not say so
+  bool is_jsonl = false;  // for standard input and file names without a known ending
 };
 
 /// Adds --text, --text-key, --prompts-key and --jsonl; parsing fills `flags`, which must outlive
 /// `command`.
 void AddTextFlags(CLI::App& command, TextFlags& flags);
 
-/// What a flag names, and how much it weighs.
+/// A name given by a flag, and its weight.
 struct Weighted {
   std::string name;
-  double weight = 0.0;  // 0: none is given
+  double weight = 0.0;  // 0: not given
 };
 
 /// Parses [WEIGHT@]NAME. InvalidArgument names `flag`, and a weight that is not positive and finite
@@ -39,20 +39,21 @@ absl::StatusOr<Weighted> ParseWeighted(const std::string& flag, const std::strin
 /// The files of a pattern.
 struct TextCorpus {
   std::string name;                // the pattern, without its weight
-  double weight = 0.0;             // 0: none is given
+  double weight = 0.0;             // 0: not given
   std::vector<std::string> files;  // sorted
 };
 
-/// Rows of some documents that lacked what the flags name.
+/// Number of rows that lack the members named by the flags.
 struct MissingMembers {
   int64_t num_texts = 0, num_prompts = 0;
 
   void Add(const Documents& documents);
-  /// Says on stderr how many there were, if any.
+  /// Reports the numbers on stderr, unless all are 0.
   void Note(const char* command, const DocumentFields& fields) const;
 };
 
-/// Errors of ParseWeighted, and NotFound for a pattern that no file has.
+/// Errors of ParseWeighted, NotFound for a pattern that matches no file, and Unavailable for a
+/// folder that cannot be read.
 absl::StatusOr<std::vector<TextCorpus>> FindTexts(const TextFlags& flags);
 
 }  // namespace shortlist

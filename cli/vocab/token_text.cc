@@ -18,7 +18,7 @@ std::string VisibleText(std::string_view text) {
   std::string visible;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
-    // U+0080 to U+009F, which terminals obey too, are 0xC2 and a byte up to 0x9F.
+    // U+0080 to U+009F, which also control terminals, are 0xC2 and a byte up to 0x9F.
     const auto next = i + 1 < text.size() ? static_cast<uint8_t>(text[i + 1]) : uint8_t{0};
     const bool is_c1 = byte == 0xC2 && next >= 0x80 && next <= 0x9F;
     if (is_c1) ++i;

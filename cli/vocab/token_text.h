@@ -9,11 +9,11 @@
 
 namespace shortlist {
 
-/// A token as people read it, quoted as in JSON: "\" the\""; its id where there is no tokenizer
-/// (null) or the tokenizer has no such id.
+/// A token in readable form, quoted as in JSON: "\" the\"". Returns its id if there is no tokenizer
+/// (null) or the tokenizer does not have the id.
 std::string TokenText(TokenId id, const Tokenizer* tokenizer);
 
-/// UTF-8 text of a file on one line, for a terminal: control characters as in JSON, "\\u001b".
+/// UTF-8 text of a file on one line for a terminal: control characters as in JSON, "\\u001b".
 std::string VisibleText(std::string_view text);
 
 }  // namespace shortlist

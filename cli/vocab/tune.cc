@@ -38,18 +38,18 @@ constexpr int64_t kHeadRounds = 101;  // calls of each head
 
 struct TuneFlags {
   RunFlags run;
-  std::vector<int64_t> sizes;  // none: powers of two that the list holds
+  std::vector<int64_t> sizes;  // empty: powers of two that the list contains
   int64_t num_repetitions = 3;
   std::string svg_path;
 };
 
-/// The list at one size, or the full head, and what decoding with it came to.
+/// The list at one size, or the full head, and its measurements.
 struct Candidate {
   int64_t num_ids = 0;   // 0: the full head
-  int64_t num_rows = 0;  // that a draft step scores at most
+  int64_t num_rows = 0;  // scored by a draft step at most
   HeadCall head;
   double head_ms = 0.0;    // of one call of the head alone, for one token
-  int64_t peak_bytes = 0;  // of the process, were this the only one; 0: not known
+  int64_t peak_bytes = 0;  // of the process, if this were the only one; 0: unknown
   std::unique_ptr<Engine> engine;
   std::vector<double> seconds;  // [prompts], of the fastest repetition
   SequenceStats stats;          // of one repetition
@@ -66,7 +66,7 @@ struct Candidate {
   }
 };
 
-/// A size that the list does not have, and why.
+/// A size that the list does not have, and the reason.
 struct RefusedSize {
   int64_t num_ids = 0;
   std::string why;
@@ -75,7 +75,7 @@ struct RefusedSize {
 absl::StatusOr<Candidate> OpenCandidate(Session& session, int64_t num_ids,
                                         std::shared_ptr<const VocabBase> base) {
   DecodingOptions decoding = session.decoding();
-  decoding.ladder = nullptr;  // each size is a candidate of its own
+  decoding.ladder = nullptr;  // each size is a separate candidate
   decoding.min_sketch_rows = 0;
   decoding.base = std::move(base);
   Candidate candidate{.num_ids = num_ids};
@@ -92,7 +92,7 @@ absl::StatusOr<Candidate> OpenCandidate(Session& session, int64_t num_ids,
   return candidate;
 }
 
-/// The list's sizes that are powers of two, and all of it.
+/// Returns the sizes of the list that are powers of two, and its full size.
 absl::StatusOr<std::vector<int64_t>> SizesOf(const Session& session) {
   VocabOptions options = session.flags().vocab;
   options.successors.reset();
@@ -100,7 +100,8 @@ absl::StatusOr<std::vector<int64_t>> SizesOf(const Session& session) {
   std::vector<int64_t> sizes;
   for (int64_t size = kSmallestSize; size < whole->size(); size *= 2) {
     options.top_n = size;
-    if (session.models().SelectBase(options).ok()) sizes.push_back(size);  // else too few to pin
+    // A size that is too small for the pinned ids is left out.
+    if (session.models().SelectBase(options).ok()) sizes.push_back(size);
   }
   sizes.push_back(whole->size());
   return sizes;
@@ -110,8 +111,8 @@ int64_t TailRows(const Session& session, const Candidate& candidate) {
   return candidate.num_ids == 0 ? 0 : session.flags().dynamic_rows;
 }
 
-/// Opens one more and warms it up on one prompt: what that adds to the process is what it needs
-/// besides the models, which were there before the first.
+/// Opens one more candidate and warms it up on one prompt. The memory that this adds is what the
+/// candidate needs besides the models, which were loaded before the first.
 absl::Status AddCandidate(Session& session, int64_t num_ids, std::shared_ptr<const VocabBase> base,
                           int64_t models_bytes, std::vector<Candidate>& candidates) {
   const bool is_reset = ProcessMemory::ResetPeak();
@@ -128,8 +129,8 @@ absl::Status AddCandidate(Session& session, int64_t num_ids, std::shared_ptr<con
   return absl::OkStatus();
 }
 
-/// The full head, then the list at each of `sizes`; those that it does not have go to `refused`.
-/// InvalidArgument where it has none of them.
+/// Opens the full head, then the list at each of `sizes`; sizes that it does not have go to
+/// `refused`. InvalidArgument if it has none of them.
 absl::StatusOr<std::vector<Candidate>> OpenCandidates(Session& session,
                                                       const std::vector<int64_t>& sizes,
                                                       std::vector<RefusedSize>& refused) {
@@ -163,7 +164,7 @@ absl::Status TimeHeads(Session& session, std::vector<Candidate>& candidates) {
   return absl::OkStatus();
 }
 
-/// Interleaved, so that a machine that slows down slows all of them.
+/// Interleaved, so that a slowdown of the machine affects all candidates.
 absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
                            std::vector<Candidate>& candidates) {
   const std::span<const Session::Request> requests = session.requests();
@@ -187,13 +188,13 @@ absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
   return absl::OkStatus();
 }
 
-/// That a draft step reads at most, the sketch included.
+/// Bytes that a draft step reads at most, including the sketch.
 int64_t HeadBytes(const Candidate& candidate, int64_t row_bytes) {
   const int64_t of_sketch = candidate.head.sketch != nullptr ? candidate.head.sketch->bytes() : 0;
   return candidate.num_rows * row_bytes + of_sketch;
 }
 
-/// What was measured, ready to be written.
+/// The measurements, ready to be written.
 struct Tuning {
   std::vector<Candidate> candidates;
   std::vector<RefusedSize> refused;

@@ -17,7 +17,7 @@
 namespace shortlist {
 namespace {
 
-/// The same for all paths of a file; none for what is not a regular file, nor to become one.
+/// An identity that all paths of a file share. Nullopt for an existing file that is not regular.
 std::optional<std::string> Identity(const std::string& path) {
   const std::string real = path == "-" ? "/dev/stdin" : path;
   struct stat status {};
@@ -31,11 +31,12 @@ std::optional<std::string> Identity(const std::string& path) {
   return error ? real : absolute;
 }
 
-/// Files of a model directory that have names of a model's; lists and sketches may lie there too.
+/// Adds files of a model directory that are named like a model's; it may contain lists and sketches
+/// too.
 void AddModelFiles(const char* flag, const std::string& model, std::vector<UsedFile>& files) {
   if (model.empty()) return;
   const absl::StatusOr<ModelSource> source = ModelSource::Open(model);
-  if (!source.ok()) return;  // opening the model reports it
+  if (!source.ok()) return;  // reported when the model is opened
   for (const std::string& name : source->List()) {
     for (const char* const begin : {"config", "generation_config", "tokenizer", "special_tokens",
                                     "model", "pytorch_model", "chat_template"}) {

@@ -15,47 +15,47 @@ class App;
 
 namespace shortlist {
 
-/// A subcommand of `shortlist vocab`: where its flags are parsed, and what it does with them.
+/// A subcommand of `shortlist vocab`: its parser and its action.
 struct VocabSubcommand {
   CLI::App* app = nullptr;
   std::function<absl::Status(std::istream& in, std::ostream& out)> run;
 };
 
-/// `shortlist vocab`: lists and sketches are made, looked at, measured and converted.
+/// `shortlist vocab`: makes, shows, measures and converts lists and sketches.
 class VocabCommand {
  public:
   /// Adds all subcommands to `vocab`, which must outlive this.
   explicit VocabCommand(CLI::App& vocab);
 
-  /// Runs the subcommand that was parsed. InvalidArgument, NotFound and FailedPrecondition are
-  /// faults of the input.
+  /// Runs the parsed subcommand. InvalidArgument, NotFound and FailedPrecondition indicate bad
+  /// input.
   absl::Status Run(std::istream& in, std::ostream& out) const;
 
  private:
   std::vector<VocabSubcommand> subcommands_;
 };
 
-// Each adds a subcommand with its flags, which the returned function owns.
+// Each function adds a subcommand with its flags, which the returned function owns.
 
-/// Makes a list of texts.
+/// Makes a list from texts.
 VocabSubcommand AddVocabBuild(CLI::App& vocab);
-/// Tells what a list holds.
+/// Shows the content of a list.
 VocabSubcommand AddVocabShow(CLI::App& vocab);
-/// Tells how much of given texts lists cover.
+/// Reports how much of given texts lists cover.
 VocabSubcommand AddVocabCoverage(CLI::App& vocab);
 /// Joins lists into one.
 VocabSubcommand AddVocabMerge(CLI::App& vocab);
-/// Tells what two lists have in common.
+/// Reports what two lists have in common.
 VocabSubcommand AddVocabDiff(CLI::App& vocab);
-/// Tells whether a list fits a model.
+/// Checks that a list fits a model.
 VocabSubcommand AddVocabCheck(CLI::App& vocab);
 /// Writes a list in another format.
 VocabSubcommand AddVocabConvert(CLI::App& vocab);
-/// Finds the size of a list that is fastest here.
+/// Finds the list size that is fastest on this machine.
 VocabSubcommand AddVocabTune(CLI::App& vocab);
 /// Continues prompts while the draft proposes over its full head, fits a SketchBasis to the hidden
-/// states that its head meets, and writes it (WriteSketchFile). An error leaves an older file as it
-/// was.
+/// states that its head reads, and writes it (WriteSketchFile). On error, an existing file stays
+/// unchanged.
 VocabSubcommand AddVocabSketch(CLI::App& vocab);
 
 }  // namespace shortlist

@@ -1,5 +1,6 @@
-// A foreign engine, whose models are toys, drafts over an active vocabulary that learns: one
-// snapshot per step, draft, verify, observe. The output must be the target's own.
+// Example of a foreign engine with toy models. It drafts over an active vocabulary that learns:
+// each step takes one snapshot, drafts, verifies and observes. The output must equal the target's
+// own.
 
 #include <cmath>
 #include <cstdio>
@@ -21,7 +22,7 @@ struct ForeignEngine {
       draft[i] = std::round(8 * target[i]) / 8;
     }
   }
-  // [1, kHidden]: what the model makes of the token at a position.
+  // Hidden state of the token at a position: [1, kHidden].
   std::vector<float> State(TokenId token, int64_t position) const {
     std::vector<float> state(kHidden);
     for (int64_t k = 0; k < kHidden; ++k) {
@@ -55,7 +56,7 @@ int main() {
 
   int64_t steps = 0;
   for (; std::ssize(output) <= kNumTokens; ++steps) {
-    const auto active = vocab->Active();  // to the end of the step
+    const auto active = vocab->Active();  // fixed for the whole step
     std::vector<TokenId> drafted, emitted;
     TokenId last = output.back();
     for (int64_t i = 0; i < kDraftLength; ++i) {

@@ -1,5 +1,5 @@
-/* The pruned head through the C interface: an engine hands over its LM head and a hidden state, scores the active rows
- * alone, and gets token ids. */
+/* The pruned head through the C interface: an engine passes its LM head and a hidden state, scores only the active
+ * rows, and gets token ids. */
 
 #include <math.h>
 #include <shortlist.h>
@@ -15,7 +15,7 @@ static void check(shortlist_status status) {
 }
 
 int main(void) {
-  /* The engine's own: a weight and the state of one token. */
+  /* Data of the engine: a weight and the state of one token. */
   float* weight = malloc(sizeof(float) * VOCAB_SIZE * HIDDEN);
   if (weight == NULL) return 1;
   for (int i = 0; i < VOCAB_SIZE * HIDDEN; ++i) weight[i] = sinf((float)i * 0.37f);
@@ -34,7 +34,7 @@ int main(void) {
     check(shortlist_vocab_snapshot(vocab, &snapshot));
     shortlist_states states = {state, 1, snapshot, NULL, NULL};
     check(shortlist_head_argmax(head, &states, &drafted[step], NULL));
-    /* The target scores everything, and emits what it likes best; what escaped is active from the next step on. */
+    /* The target scores all rows and emits its best token. An escaped token is active from the next step on. */
     shortlist_states full = {state, 1, NULL, NULL, NULL};
     check(shortlist_head_argmax(head, &full, &emitted[step], NULL));
     printf("step %d: drafted %d, emitted %d: %s\n", step, drafted[step], emitted[step],

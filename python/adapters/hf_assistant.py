@@ -1,9 +1,8 @@
 """Hugging Face generate(assistant_model=...): the assistant's head pruned to the active vocabulary.
 
-`PrunedHead` takes the place of the assistant's lm_head. It scores the active rows alone and leaves -infinity
-elsewhere: generate() wants logits by token id. The target verifies over its whole vocabulary, so greedy text is the
-same as with the assistant as it was. Tokens that the assistant is given (the prompt, what the target chose) enter the
-dynamic part.
+`PrunedHead` replaces the assistant's lm_head. It scores the active rows alone and returns -infinity elsewhere:
+generate() needs logits by token id. The target verifies over its whole vocabulary, so greedy text is the same as with
+the original assistant. Tokens that the assistant reads (the prompt and the target's choices) enter the dynamic part.
 
 To adopt it:
 
@@ -38,7 +37,7 @@ class PrunedHead(torch.nn.Module):
 
 
 def watch(assistant, manager):
-    """Whatever the assistant reads becomes active: the prompt, and the target's corrections."""
+    """Makes everything that the assistant reads active: the prompt, and the target's corrections."""
 
     def add(_, args, kwargs):
         ids = kwargs.get("input_ids", args[0] if args else None)
@@ -65,12 +64,12 @@ def main():
     except ImportError:
         raise SystemExit("this adapter needs transformers: pip install transformers")
 
-    torch.set_num_threads(1)  # small models: two threads wait for each other longer than they compute
+    torch.set_num_threads(1)  # small models: two threads spend more time waiting for each other than computing
     models = options.repository / "models" / "demo"
     target = AutoModelForCausalLM.from_pretrained(models / "target", dtype=torch.float32).eval()
     assistant = AutoModelForCausalLM.from_pretrained(models / "small_draft", dtype=torch.float32).eval()
     chosen = shortlist.VocabList.read(str(options.repository / "vocab_lists" / "demo.vocab.json"), vocab_size=16_384)
-    # Prompts in ids, so that no tokenizer is needed: BOS, then likely tokens of the list.
+    # Prompts as ids, so that no tokenizer is needed: BOS, then likely tokens of the list.
     prompts = [torch.tensor([[1, *chosen.ids[first : first + 12 : 3].tolist()]]) for first in (40, 900)]
 
     def generate(**how):

@@ -1,10 +1,10 @@
-"""SGLang's hot tokens (FR-Spec, --speculative-token-map): the static copy of the draft's head, and what takes its place.
+"""SGLang's hot tokens (FR-Spec, --speculative-token-map): the static copy of the draft's head, and its replacement.
 
 SGLang clones the target's head for the draft at start, keeps the rows of `hot_token_id`, and maps the draft's top-k
-through hot_token_id. The set is fixed, and the copy is as large as the set. Here the draft scores rows of the one head
-in place, so the set is a VocabularyManager's: what escapes the list enters it while requests run.
+through hot_token_id. The set is fixed, and the copy is as large as the set. Here the draft scores rows of the one
+head in place, and a VocabularyManager holds the set: tokens that escape the list enter it while requests run.
 
-To adopt it, where the worker makes its draft head:
+To adopt it, in the worker's code that makes its draft head:
 
     manager = shortlist.VocabularyManager(hot_token_id, vocab_size=V, dynamic_capacity=1024)   # no clone
     snapshot = manager.active()                    # once for each draft step, held until it is verified
@@ -67,7 +67,7 @@ def main():
     cold = torch.ones(VOCAB_SIZE, dtype=torch.bool).index_fill_(0, hot_token_id, False).nonzero()[123, 0]
     snapshot = manager.active()
     manager.observe(emitted=[int(cold)], snapshot=snapshot)
-    hidden[0] = head[cold] * 8  # a state that speaks for it
+    hidden[0] = head[cold] * 8  # a state for which the head chooses this token
     assert ours()[0][0, 0] == cold and cold not in original()[0][0]
 
     print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads: same tokens and probabilities")

@@ -1,16 +1,16 @@
-"""vLLM's EAGLE-3 drafts have a head of a reduced vocabulary; its logits are scattered to the full width. Compact instead.
+"""vLLM's EAGLE-3 drafts have a head of a reduced vocabulary; its logits are scattered to full width. Compact instead.
 
-The checkpoint's `d2t` holds, for each draft row i, the distance from i to its token id. vLLM fills a tensor of the
-target's width with -infinity for every draft token and writes the draft's logits into it, so that whoever reads them
-sees token ids. A greedy drafter wants the best id alone, a sampling one ids, logits and their log-sum-exp: all of that
-is there before the scatter, and a draft step then touches draft_vocab_size numbers and not vocab_size.
+The checkpoint's `d2t` contains, for each draft row i, the distance from i to its token id. For every draft token,
+vLLM fills a tensor of the target's width with -infinity and writes the draft's logits into it, so that readers see
+token ids. A greedy drafter needs only the best id, a sampling one ids, logits and their log-sum-exp. All of that is
+available before the scatter, and a draft step then touches draft_vocab_size numbers and not vocab_size.
 
-To adopt it, in the drafter's place of compute_logits(hidden).argmax(-1):
+To adopt it, in place of the drafter's compute_logits(hidden).argmax(-1):
 
     rows, logits = shortlist.gather_head_argmax(hidden, draft_head, all_rows)   # all_rows: arange(draft_vocab_size)
     ids = target_of_row[rows.long()]                                            # once: arange + d2t
 
-A row of -1 says that no logit was a number (a NaN state): keep it -1, since it would index the last row.
+A row of -1 means that no logit was a number (a NaN state): keep it -1, since it would index the last row.
 
 usage: python vllm_eagle3_scatter.py
 """

@@ -1,5 +1,5 @@
 // torch.ops.shortlist.gather_head and its family. The schemas below are the contract; shapes for
-// meta tensors are in package/shortlist/_meta.py. All that a caller can get wrong is a ValueError.
+// meta tensors are in package/shortlist/_meta.py. Every caller error is a ValueError.
 
 #include "python/src/gather_head.h"
 
@@ -22,7 +22,7 @@ void CheckPlace(const at::Tensor& tensor, const char* name) {
                     ", not torch.strided");
 }
 
-/// ... and beside the weight.
+/// Same as CheckPlace(tensor, name); also checks that `tensor` is on the device of `weight`.
 void CheckPlace(const at::Tensor& tensor, const char* name, const at::Tensor& weight) {
   CheckPlace(tensor, name);
   TORCH_CHECK_VALUE(tensor.device() == weight.device(), name, " is on ", tensor.device(),
@@ -83,7 +83,7 @@ void CheckK(int64_t k, const at::Tensor& weight) {
                     weight.is_cuda() ? " on CUDA" : "");
 }
 
-/// What an output must be of before there is one to check.
+/// Checks what is needed of `hidden` before an output can be allocated.
 void CheckForOutput(const at::Tensor& hidden) {
   CheckPlace(hidden, "hidden");
   TORCH_CHECK_VALUE(hidden.dim() == 2, "hidden has ", hidden.dim(), " dimensions, not 2");
@@ -225,10 +225,10 @@ void Implement(torch::Library& m) {
 
 TORCH_LIBRARY_IMPL(shortlist, CPU, m) { Implement(m); }
 
-// Where kScoresOnCuda is not, for the checks alone, which name the tensor that is on a GPU.
+// Without kScoresOnCuda, these only run the checks, which name the tensor that is on a GPU.
 TORCH_LIBRARY_IMPL(shortlist, CUDA, m) { Implement(m); }
 
-// PyTorch 1.13 finds no meta function behind its autograd key without it.
+// Without this, PyTorch 1.13 does not find the meta functions below its autograd key.
 TORCH_LIBRARY_IMPL(shortlist, AutogradMeta, m) {
   for (const char* name : {"gather_head", "gather_head.out", "gather_head_argmax",
                            "gather_head_argmax.out", "gather_head_topk", "gather_head_topk.out"}) {

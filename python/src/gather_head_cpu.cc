@@ -15,8 +15,8 @@
 namespace shortlist {
 namespace {
 
-/// The threads of all calls in this process: as many as torch has when the first call comes. Calls
-/// take turns. Never freed: workers must not be joined while the process ends.
+/// The threads of all calls in this process: as many as torch has at the first call. Calls take
+/// turns. Never freed: workers must not be joined while the process exits.
 struct Threads {
   std::mutex mutex;
   ThreadPool pool{at::get_num_threads()};
@@ -24,7 +24,7 @@ struct Threads {
 
 std::atomic<Threads*>& CurrentThreads() {
   static std::atomic<Threads*> threads = [] {
-    // A forked child has none of the workers, and maybe a mutex that nobody will ever unlock.
+    // A forked child has none of the workers, and its mutex may stay locked forever.
     pthread_atfork(nullptr, nullptr, [] { CurrentThreads() = nullptr; });
     return new Threads;
   }();
@@ -37,7 +37,7 @@ Threads& TheThreads() {
   if (threads != nullptr) return *threads;
   auto made = std::make_unique<Threads>();
   if (current.compare_exchange_strong(threads, made.get())) return *made.release();
-  return *threads;  // another thread of the child was first
+  return *threads;  // another thread of the child was faster
 }
 
 void CheckRange(const at::Tensor& tensor, const char* name, int64_t vocab_size) {
@@ -59,7 +59,7 @@ DType DTypeOf(const at::Tensor& weight) {
                                              : DType::kBf16;
 }
 
-/// Arguments of one call whose values are checked, and the memory behind them.
+/// Arguments of one call with checked values, and the memory that they point to.
 struct Inputs {
   HeadArgs args;
   at::Tensor x;

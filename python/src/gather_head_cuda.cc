@@ -1,5 +1,5 @@
 // gather_head and its family over kernels/cuda/head.h. Memory comes from PyTorch's caching
-// allocator and belongs to the current stream; nothing waits for the device.
+// allocator and belongs to the current stream. No call waits for the device.
 
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
@@ -26,7 +26,7 @@ void CheckProblem(const char* problem) {
   TORCH_CHECK_VALUE(problem == nullptr, "on CUDA ", problem);
 }
 
-/// A tensor of which a row begins at a multiple of 16 bytes, as the kernels copy them.
+/// Checks that each row begins at a multiple of 16 bytes, which the kernels' copies need.
 void CheckWeight(const at::Tensor& weight) {
   const int64_t multiple = 16 / weight.element_size();
   TORCH_CHECK_VALUE(weight.size(1) % multiple == 0, "weight has rows of ", weight.size(1),
@@ -41,8 +41,8 @@ const int32_t* Ids(const OptionalTensor& tensor) {
   return tensor.has_value() ? tensor->data_ptr<int32_t>() : nullptr;
 }
 
-/// One call: the arguments of its launches, and the memory behind them. The weight's device is the
-/// current one while it lives.
+/// One call: the arguments of its launches, and the memory that they point to. While it lives, the
+/// weight's device is the current device.
 class Call {
  public:
   explicit Call(const HeadTensors& tensors, int64_t max_tail = -1)
@@ -60,7 +60,8 @@ class Call {
                   .num_tail_ids = tensors.tail_ids.has_value() ? tensors.tail_ids->numel() : 0,
                   .max_tail = max_tail},
                  args_);
-    // Its bits are set and read by nobody: that would be to wait. So it need not be zero either.
+    // The kernels set its bits, but the host never reads them: that would mean waiting. So it need
+    // not be zeroed.
     error_ = Empty({1}, at::kInt);
     args_.error = error_.data_ptr<int32_t>();
     TakeStates(tensors.hidden);
@@ -69,13 +70,13 @@ class Call {
   cudaStream_t stream() const { return stream_; }
   bool has_rows() const { return args_.row_capacity + args_.tail_capacity > 0; }
 
-  /// Memory on the device.
+  /// Allocates memory on the device.
   at::Tensor Empty(at::IntArrayRef sizes, at::ScalarType dtype) const {
     return at::empty(sizes, at::TensorOptions(guard_.current_device()).dtype(dtype));
   }
 
-  /// Calls body(args, first) for each launch, its states prepared; `first` is its first token.
-  /// has_rows() and some tokens.
+  /// Calls body(args, first) for each launch, after preparing its states. `first` is its first
+  /// token. Precondition: has_rows() and at least one token.
   template <class Body>
   void ForLaunches(const Body& body) {
     for (int64_t first = 0; first < args_.x.num_tokens; first += kHeadMaxTokens) {
@@ -96,8 +97,8 @@ class Call {
                                                : RowFormat::kBf16;
   }
 
-  /// Rows of bf16 and f32 take the plain matrix of that type; f16 rows take states of the kernels'
-  /// own making.
+  /// Converts states to the input of the kernels: for bf16 and f32 rows a plain matrix of that
+  /// type, for f16 rows the kernels' own format.
   void TakeStates(const at::Tensor& hidden) {
     args_.x.num_tokens = hidden.size(0);
     if (args_.format == RowFormat::kF16) {
@@ -114,7 +115,7 @@ class Call {
 
   const c10::DeviceGuard guard_;
   const cudaStream_t stream_;
-  CudaHeadArgs args_;  // of all tokens
+  CudaHeadArgs args_;  // of all tokens, not one launch
   at::Tensor hidden_, codes_, factors_, error_;
 };
 
@@ -145,7 +146,7 @@ void TopK(const HeadTensors& tensors, int64_t k, const at::Tensor& ids, const at
 
 void LogitsOnCuda(const HeadTensors& tensors, int64_t max_tail, const at::Tensor& out) {
   const int64_t num_tail_ids = tensors.tail_ids.has_value() ? tensors.tail_ids->numel() : 0;
-  // Whether each tail is short enough, the kernels see.
+  // The kernels check the length of each tail.
   TORCH_CHECK_VALUE(num_tail_ids <= max_tail * tensors.num_tokens(), "max_tail is ", max_tail,
                     ", and ", tensors.num_tokens(), " tails have ", num_tail_ids, " ids");
   if (out.numel() == 0) return;

@@ -1,7 +1,7 @@
-// shortlist.VocabList, ActiveVocab and VocabularyManager over the classes of vocab/. Their
-// contracts are there; what Python sees of them is in package/shortlist/_vocab.pyi. Arrays of ids
-// come in as anything that numpy takes (torch tensors too); every error of input is a ValueError
-// with the Status' own text.
+// shortlist.VocabList, ActiveVocab and VocabularyManager over the classes of vocab/, whose headers
+// are the contracts. The Python interface is in package/shortlist/_vocab.pyi. Arrays of ids can be
+// anything that numpy accepts (torch tensors too). Every input error is a ValueError with the text
+// of the Status.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -37,7 +37,7 @@ T ValueOf(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-/// The integers of any array-like of one dimension. `name` is for errors.
+/// Returns the integers of any one-dimensional array-like. `name` is used in errors.
 std::vector<int64_t> Integers(const py::handle& object, const char* name) {
   py::array array;
   try {
@@ -131,7 +131,7 @@ VocabOptions OptionsOf(std::optional<int64_t> top, std::optional<double> ratio,
                        std::optional<double> coverage, std::optional<int64_t> successors) {
   VocabOptions options;
   options.use_static_vocab = true;
-  options.custom_vocab_path = "the list";  // what errors call it
+  options.custom_vocab_path = "the list";  // its name in errors
   options.top_n = top;
   options.ratio = ratio;
   options.coverage = coverage;
@@ -152,8 +152,8 @@ Base SelectBase(const VocabList& list, const VocabOptions& options) {
   return ValueOf(std::move(base));
 }
 
-/// A base from a VocabList or from ids; `vocab_size` of the target, -1 where a list says it. The
-/// target may have more rows than the list's tokenizer has ids.
+/// Returns a base from a VocabList or from ids. `vocab_size` is the target's, -1 to use the list's.
+/// The target may have more rows than the list's tokenizer has ids.
 Base BaseOf(const py::object& base, int64_t vocab_size, const VocabOptions& options) {
   if (py::isinstance<VocabList>(base)) {
     auto list = base.cast<VocabList>();
@@ -169,10 +169,10 @@ Base BaseOf(const py::object& base, int64_t vocab_size, const VocabOptions& opti
   return ValueOf(VocabBase::Create(TokenIds(base, "base"), CheckedVocabSize(vocab_size, 1)));
 }
 
-/// A snapshot as Python holds it.
+/// A snapshot, as held by Python.
 struct Snapshot {
   std::shared_ptr<const ActiveVocab> vocab;
-  py::object row_ids;  // of torch; made when first asked for
+  py::object row_ids;  // a torch tensor; made at first use
 
   py::array Rows(const py::object& self) const {
     py::array_t<int32_t> array(static_cast<py::ssize_t>(vocab->size()), vocab->rows().data(), self);
@@ -211,7 +211,7 @@ struct Snapshot {
   }
 };
 
-/// What Python calls VocabularyManager. close() may come while other threads are in a call: each
+/// Python's VocabularyManager. close() may be called while other threads are in a call: each call
 /// holds the C++ object until it returns.
 class Manager {
  public:
@@ -259,7 +259,8 @@ class Manager {
     ThrowIfError(status);
   }
 
-  /// The same Python object while the snapshot is the same, so that its row_ids are made once.
+  /// Returns the same Python object while the snapshot is unchanged, so that its row_ids are made
+  /// once.
   py::object Active() {
     auto vocab = Get()->Active();
     if (!last_ || last_.cast<const Snapshot&>().vocab != vocab) {

@@ -1,4 +1,4 @@
-"""Tests that take `device` run on the CPU, and on CUDA where this build and this machine have it."""
+"""Tests that take `device` run on the CPU, and on CUDA if this build and this machine support it."""
 
 import pytest
 import torch

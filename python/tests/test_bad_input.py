@@ -1,4 +1,4 @@
-"""Whatever a caller gets wrong is a ValueError that names it."""
+"""Every caller error is a ValueError that names it."""
 
 import math
 

@@ -14,7 +14,8 @@ DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 
 def problem(dtype, num_tokens, num_rows, tails, device="cpu", hidden=72, vocab_size=500):
-    """Arguments, and the ids of each token's rows in order. Small integers: all sums are exact, in any order."""
+    """Returns arguments, and the ids of each token's rows in order. Small integers: all sums are exact in any
+    order."""
     generator = torch.Generator().manual_seed(SEED)
     x = torch.randint(-8, 9, (num_tokens, hidden), generator=generator).to(dtype)
     weight = torch.randint(-8, 9, (vocab_size, hidden), generator=generator).to(dtype)
@@ -38,7 +39,7 @@ def expected_logits(arguments, rows):
 
 
 CASES = [(m, r, t) for m in (0, 1, 3, 17) for r in (0, 1, 300) for t in (False, True)]
-CASES.append((130, 300, True))  # more than a launch of CUDA takes
+CASES.append((130, 300, True))  # more than one CUDA launch handles
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -131,11 +132,11 @@ def test_cuda_waits_for_nothing_and_a_graph_takes_it():
     finally:
         torch.cuda.set_sync_debug_mode("default")
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):  # which a synchronisation would break
+    with torch.cuda.graph(graph):  # a synchronisation would break it
         got = shortlist.gather_head_topk(*arguments[:3], 5, *arguments[3:])
     graph.replay()
     assert all(map(torch.equal, got, want))
-    arguments[2].copy_(arguments[2].flip(0))  # a replay reads the lists anew
+    arguments[2].copy_(arguments[2].flip(0))  # a replay reads the lists again
     graph.replay()
     assert all(map(torch.equal, got[:2], want[:2]))
 

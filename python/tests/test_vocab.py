@@ -1,4 +1,4 @@
-"""VocabList, VocabularyManager and ActiveVocab against what their contracts say, with numpy and torch."""
+"""VocabList, VocabularyManager and ActiveVocab against their contracts, with numpy and torch."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_ids_of_any_kind_enter_and_the_oldest_leave(take):
     manager.observe(take([9]), take([1]), first)
     second = manager.active()
     assert second is manager.active() and second.version > first.version
-    assert second.rows.tolist() == [1, 4, 9, 8]  # 7 entered first, and 9 has its row
+    assert second.rows.tolist() == [1, 4, 9, 8]  # 7 entered first; 9 took its row
     assert first.rows.tolist() == [1, 4]
     assert second.row_ids.dtype == torch.int32 and second.row_ids.tolist() == [1, 4, 9, 8]
     assert second.row_ids is second.row_ids

@@ -3,7 +3,7 @@
     pip install -r scripts/train_demo/requirements.txt
     python3 scripts/train_demo --corpora DIR --work DIR --engine build/release/shortlist [--spec-bench spec_bench.jsonl]
 
-Every stage leaves its result under --work; a run that was stopped goes on where it was. A GPU is used when there is one.
+Every stage stores its result under --work; an interrupted run resumes from there. A GPU is used if there is one.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def parse_arguments():
 
 
 def ensure_tokenizer(arguments):
-    """The shipped tokenizer; where there is none, one trained on the corpora."""
+    """Returns the shipped tokenizer; if there is none, one trained on the corpora."""
     path = arguments.out / "models/demo/target/tokenizer.model"
     if not path.exists():
         texts = (text for source in corpora.SOURCES for name, text in source.documents(arguments.corpora)
@@ -65,8 +65,8 @@ def ensure_tokenizer(arguments):
 
 
 def write_vocab_list(arguments, tokenizer_path):
-    """Counted by the engine. Bytes are ranked as all else is: a draft that cannot spell costs a token, and 256 rows cost
-    every step. Returns the ids, most frequent first."""
+    """Writes the list counted by the engine. Bytes are ranked like all other tokens: a draft that cannot spell costs
+    a token, and 256 rows cost every step. Returns the ids, most frequent first."""
     path = arguments.out / "vocab_lists/demo.vocab.json"
     source = (
         "the demo target's own outputs and the demo pair's corpora: C++ documentation (MicrosoftDocs/cpp-docs, "

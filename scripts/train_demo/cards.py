@@ -1,4 +1,4 @@
-"""The model cards: what each model is, what it was trained on and how, and how it fared."""
+"""The model cards: what each model is, its training data and procedure, and its results."""
 
 DATA = """\
 | source | share of the tokens | from | licence |
@@ -46,7 +46,7 @@ weights hold {facts['unlikelihood_share']:.0%}, averaged with those from before.
 
 
 def draft_card(title, what, facts, init=""):
-    """`init`: told where the training went on from a smaller pair's draft."""
+    """`init`: set if the training continued from a smaller pair's draft."""
     return f"""# {title}
 
 {what}{init if facts["init"] else ""}

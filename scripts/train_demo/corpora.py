@@ -1,9 +1,9 @@
-"""The training text: what is read, how it is cut into documents, which documents are held out, and how they become
+"""The training text: its sources, how it is split into documents, which documents are held out, and how they become
 token ids on disk.
 
-Every source is a list of documents. A document is a page, a module, a worked problem, or a passage of a book. Two
-in a hundred are held out, chosen by a hash of the name, so that the split is the same on every machine; of books, whole
-books, so that no passage stands beside a held-out one.
+Every source is a list of documents. A document is a page, a module, a worked problem, or a passage of a book. Two in
+a hundred are held out, chosen by a hash of the name, so that the split is the same on every machine. Books are held
+out as a whole, so that no passage is next to a held-out one.
 """
 
 import dataclasses
@@ -111,7 +111,7 @@ def _paths(work, source, split):
 
 
 def tokenize_all(corpora, tokenizer, work):
-    """Writes every source's TokenFiles under work/tokens; keeps those that are there."""
+    """Writes every source's TokenFiles under work/tokens; keeps existing ones."""
     (work / "tokens").mkdir(parents=True, exist_ok=True)
     for source in SOURCES:
         if _paths(work, source.name, "train")[1].exists():
@@ -141,9 +141,9 @@ def load_tokens(work, source, split):
 class Batches:
     """An endless stream of [num_rows, length] token ids, the sources mixed by their shares.
 
-    A row belongs to one source. It is filled with whole documents in shuffled order, the last one cut where the row
-    ends. What batch number i holds depends on the seed and on i alone, so that a resumed run goes on as if it had
-    never stopped.
+    A row belongs to one source. It is filled with whole documents in shuffled order; the last one is cut at the end
+    of the row. The content of batch number i depends only on the seed and on i, so that a resumed run continues as if
+    it had never stopped.
     """
 
     def __init__(self, work, num_rows, length, seed):
@@ -165,7 +165,7 @@ class Batches:
         filled = 0
         while filled < self._length:
             document = file[draw.integers(len(file))]
-            # A long document is entered anywhere, or its end would never be seen.
+            # A long document is entered at a random position, or its end would never be seen.
             surplus = len(document) - (self._length - filled)
             first = int(draw.integers(surplus + 1)) if surplus > 0 and draw.random() < 0.5 else 0
             part = document[first : first + self._length - filled]

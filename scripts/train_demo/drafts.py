@@ -1,6 +1,6 @@
-"""The drafts: an EAGLE head on the target's features and a small Llama of its own. Both learn the target's
-distributions, on the corpora and on what the target writes; they train together because the target's pass over the text
-is what costs.
+"""The drafts: an EAGLE head on the target's features and a separate small Llama. Both learn the target's
+distributions, on the corpora and on the target's own output. They train together because the target's pass over the
+text is the expensive part.
 """
 
 import json
@@ -19,7 +19,7 @@ import training
 EAGLE_SHAPE = llama.Shape(hidden=256, intermediate=704, num_layers=1, num_heads=4, num_kv_heads=4)
 SMALL_SHAPE = llama.Shape(hidden=128, intermediate=352, num_layers=3, num_heads=2, num_kv_heads=2)
 PEAK_RATE = 1.5e-3
-ROW_LEN = 254  # tokens that are fed; the row holds two more, since EAGLE's last position predicts the one after next
+ROW_LEN = 254  # tokens fed; the row holds two more, since EAGLE's last position predicts the one after next
 NUM_ROLLOUTS = 4
 OWN_SHARE = 0.75  # of the rows, taken from the target's own outputs
 FEATURE_WEIGHT = 0.2
@@ -40,15 +40,15 @@ class Eagle(nn.Module):
         self.register_buffer("sin", sin, persistent=False)
 
     def rollouts(self, embedded, features, num_rollouts):
-        """What the draft predicts when step 1 sees the target's features and every later step those of the step before
-        (HASS, Zhang et al., 2024: training-time test).
+        """Yields the draft's predictions if step 1 sees the target's features and every later step those of the
+        previous step (HASS, Zhang et al., 2024: training-time test).
 
         embedded: [rows, tokens, hidden], position i holding the embedding of t_i+1; features: the same shape, h_i.
-        Yields one [rows, tokens, hidden] for each step: position i, a prediction of h_i+1. The first `step` positions of
-        a later step have no chain behind them.
+        Yields one [rows, tokens, hidden] for each step: position i, a prediction of h_i+1. The first `step` positions
+        of a later step have no preceding chain.
 
-        A chain whose step s is at position j began at position j - s: it sees the keys of true features up to there, and
-        of its own steps 1 .. s after it.
+        A chain whose step s is at position j began at position j - s: it sees the keys of true features up to there,
+        and after it those of its own steps 1 .. s.
         """
         tokens = embedded.shape[1]
         cos, sin = self.cos[:tokens], self.sin[:tokens]
@@ -65,7 +65,7 @@ class Eagle(nn.Module):
             scores = [(q @ keys[0].transpose(2, 3)).float() * scale]
             scores[0] = scores[0].masked_fill(distance < step, float("-inf"))
             for own in range(1, step + 1):
-                # Key of step `own` of the same chain: it stands step - own positions before the query.
+                # Key of step `own` of the same chain: it is step - own positions before the query.
                 back = torch.roll(keys[own], step - own, dims=2)
                 scores.append((q * back).sum(-1, keepdim=True).float() * scale)
             weights = torch.cat(scores, dim=-1)
@@ -80,8 +80,8 @@ class Eagle(nn.Module):
 
 
 class _Distillation(torch.autograd.Function):
-    """Mean cross entropy of softmax(x weight^T) against given distributions; the gradients are taken on the way forth.
-    weight may be frozen."""
+    """Mean cross entropy of softmax(x weight^T) against given distributions. Gradients are computed in the forward
+    pass. weight may be frozen."""
 
     @staticmethod
     def forward(ctx, x, weight, wanted):
@@ -101,7 +101,7 @@ class _Distillation(torch.autograd.Function):
 
 
 class Rows:
-    """[num_rows, ROW_LEN + 2] ids for update number i, from the corpora and from the target's own outputs."""
+    """Makes [num_rows, ROW_LEN + 2] ids for update number i, from the corpora and the target's own outputs."""
 
     def __init__(self, work, num_rows, seed):
         self._own = np.load(work / "samples.npy", mmap_mode="r")
@@ -116,7 +116,7 @@ class Rows:
 
 
 def start_from(eagle, folder):
-    """Takes over a trained EAGLE draft of the same shape."""
+    """Loads a trained EAGLE draft of the same shape."""
     given = load_file(folder / "model.safetensors")
     eagle.load_state_dict({name: weight.float() for name, weight in given.items() if name in eagle.state_dict()})
 
@@ -137,7 +137,7 @@ def train(target, work, device, num_tokens, tokens_per_step, seed, init=None):
             with torch.no_grad():
                 features = target(ids[:, : ROW_LEN + 1])
                 embedded = F.embedding(ids[:, 1 : ROW_LEN + 1], head)
-            # Losses are taken at half of the positions, others each time: the heads are the dear part.
+            # Losses use half of the positions, different ones each time: the heads are the expensive part.
             chosen = torch.randperm(ROW_LEN - NUM_ROLLOUTS, generator=generator)[: ROW_LEN // 2] + NUM_ROLLOUTS
             chosen = chosen.to(device)
             true = features[:, 1:][:, chosen].reshape(-1, features.shape[-1])  # h_i+1: predicts t_i+2

@@ -1,4 +1,4 @@
-"""What the trained pair is worth: held-out loss, repetition, and the accept length for each size of the vocabulary."""
+"""Evaluates the trained pair: held-out loss, repetition, and the accept length for each size of the vocabulary."""
 
 import numpy as np
 import torch
@@ -14,12 +14,12 @@ PROMPT_LEN, NUM_NEW, NUM_DRAFT_TOKENS = 48, 128, 4
 
 
 def _accept_length(hits):
-    """Tokens per verify step of a greedy chain. hits: [steps, positions], whether draft step s at position i (counted
-    from the chain's first fed position) proposed what the target wrote."""
+    """Returns tokens per verify step of a greedy chain. hits: [steps, positions], True if draft step s at position i
+    (counted from the chain's first fed position) proposed the target's token."""
     num_steps, positions = hits.shape
     at = steps = 0
     while at + num_steps <= positions:
-        # Step s of a chain that begins at `at` stands at position at + s.
+        # Step s of a chain that begins at `at` is at position at + s.
         good = 0
         while good < num_steps and hits[good, at + good]:
             good += 1
@@ -34,7 +34,7 @@ def _rows_in_use(ranked, num_rows, device):
 
 @torch.no_grad()
 def _hits_by_size(target, both, ids, ranked, sizes, device):
-    """{(draft, size): [rows, steps, positions]} over the generated part of ids, [rows, tokens]."""
+    """Returns {(draft, size): [rows, steps, positions]} over the generated part of ids, [rows, tokens]."""
     head = target.embed_tokens.weight
     ids = torch.from_numpy(ids).to(device)
     hits = {}
@@ -55,8 +55,8 @@ def _hits_by_size(target, both, ids, ranked, sizes, device):
 
 
 def greedy_outputs(target, work, device, num_prompts=96, seed=3):
-    """Greedy continuations of held-out documents, ids [num_prompts, PROMPT_LEN + NUM_NEW], and the share of 6-grams in
-    each that are repetitions."""
+    """Returns greedy continuations of held-out documents, ids [num_prompts, PROMPT_LEN + NUM_NEW], and the share of
+    repeated 6-grams in each."""
     prompts = samples.document_starts(work, "held_out", num_prompts, PROMPT_LEN, seed)
     generator = torch.Generator(device).manual_seed(seed)
     ids = samples.generate(target, prompts, NUM_NEW, np.zeros(num_prompts), generator, device)

@@ -1,4 +1,4 @@
-"""Writes what was trained as Hugging Face directories, each with its model card."""
+"""Writes the trained models as Hugging Face directories, each with its model card."""
 
 import json
 import shutil
@@ -53,12 +53,12 @@ def _write(folder, config, weights, tokenizer, card):
 
 
 def write_llama(folder, model, tokenizer, card):
-    """The head is tied: the embedding serves it."""
+    """The head is tied to the embedding."""
     weights = {f"model.{name}": weight for name, weight in model.state_dict().items()}
     _write(folder, _config(model.shape, "LlamaForCausalLM", tied=True), weights, tokenizer, card)
 
 
 def write_eagle(folder, eagle, tokenizer, card):
-    """EAGLE-1 layout: no embedding and no head, which are the target's."""
+    """EAGLE-1 layout: without embedding and head, which are the target's."""
     config = _config(eagle.shape, "LlamaForCausalLMEagle", tied=True) | {"bias": False}
     _write(folder, config, eagle.state_dict(), tokenizer, card)

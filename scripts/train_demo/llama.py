@@ -1,4 +1,4 @@
-"""The decoder that is trained: Llama with rotary positions in Hugging Face's half-split convention, tied head."""
+"""The trained decoder: Llama with rotary positions in Hugging Face's half-split convention, tied head."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ class RmsNorm(nn.Module):
 
 
 def rope_table(shape, length):
-    """cos, sin: [length, head_dim], both halves alike."""
+    """Returns cos, sin: [length, head_dim], both halves equal."""
     frequency = shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim)
     angle = torch.outer(torch.arange(length).float(), frequency)
     angle = torch.cat([angle, angle], dim=-1)
@@ -55,7 +55,7 @@ class LayerCache:
         self.length = 0
 
     def append(self, keys, values):
-        """Takes the next tokens' keys and values; returns all that are there."""
+        """Appends the next tokens' keys and values. Returns all keys and values so far."""
         end = self.length + keys.shape[2]
         self._keys[:, :, self.length : end] = keys
         self._values[:, :, self.length : end] = values
@@ -90,7 +90,8 @@ class Attention(nn.Module):
         return k if group == 1 else k.repeat_interleave(group, dim=1)
 
     def forward(self, x, cos, sin, cache=None):
-        """x: [rows, tokens, hidden], which follow what `cache` holds. A cache takes one token at a time, or a start."""
+        """x: [rows, tokens, hidden], which follow the content of `cache`. A cache takes one token at a time, or a
+        start."""
         q, k, v = self.project(x, cos, sin)
         if cache is not None:
             k, v = cache.append(k, v)
@@ -135,7 +136,7 @@ def initialise(module, num_layers):
 
 
 class Llama(nn.Module):
-    """Names of the parameters are those of Hugging Face, without the leading `model.`."""
+    """Parameter names are those of Hugging Face, without the leading `model.`."""
 
     def __init__(self, shape):
         super().__init__()
@@ -162,8 +163,8 @@ class Llama(nn.Module):
 
 
 class _HeadLoss(torch.autograd.Function):
-    """Mean cross entropy of a linear head. Logits exist for `chunk` tokens at a time and are made once: the gradients
-    are taken on the way forth, while the probabilities are at hand. weight may be frozen."""
+    """Mean cross entropy of a linear head. Logits exist for `chunk` tokens at a time and are computed once: gradients
+    are computed in the forward pass, while the probabilities are available. weight may be frozen."""
 
     @staticmethod
     def forward(ctx, features, weight, targets, chunk):
@@ -195,7 +196,7 @@ class _HeadLoss(torch.autograd.Function):
 
 
 def next_token_loss(model, ids, chunk=2048):
-    """Mean cross entropy of predicting ids[:, 1:] from what precedes."""
+    """Mean cross entropy of predicting ids[:, 1:] from the preceding tokens."""
     features = model(ids[:, :-1])
     targets = ids[:, 1:].reshape(-1)
     return _HeadLoss.apply(features.reshape(len(targets), -1), model.embed_tokens.weight, targets, chunk)

@@ -1,4 +1,4 @@
-"""How weights are updated: Muon for the matrices inside the layers, AdamW for everything else."""
+"""The optimizers: Muon for the matrices inside the layers, AdamW for everything else."""
 
 import torch
 
@@ -32,7 +32,7 @@ def rate(progress, peak, warmup=0.02, decay=0.35):
 
 
 def step(module, optimizers, learning_rate, max_norm=1.0):
-    """One update from the gradients that are there; returns their norm before clipping."""
+    """Applies one update from the current gradients. Returns their norm before clipping."""
     norm = torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm)
     for optimizer in optimizers:
         for group in optimizer.param_groups:

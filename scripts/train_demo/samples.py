@@ -1,4 +1,4 @@
-"""What the target itself writes: the text its drafts must predict."""
+"""The target's own output: the text that its drafts must predict."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ PROMPT_LEN, ROW_LEN = 32, 256
 def generate(model, prompts, num_new, temperatures, generator, device):
     """Continues prompts [rows, prompt_len] by num_new tokens; temperatures: [rows], 0 is greedy.
 
-    Returns ids [rows, prompt_len + num_new]. A row goes on after EOS: what follows is a new document.
+    Returns ids [rows, prompt_len + num_new]. A row continues after EOS with a new document.
     """
     ids = torch.from_numpy(prompts).to(device)
     heat = torch.as_tensor(temperatures, dtype=torch.float32, device=device)[:, None]
@@ -34,7 +34,8 @@ def generate(model, prompts, num_new, temperatures, generator, device):
 
 
 def document_starts(work, split, num_rows, length, seed, names=None):
-    """First `length` tokens of documents, the sources in turn; only documents at least twice as long."""
+    """Returns the first `length` tokens of documents, alternating between sources; only documents at least twice as
+    long."""
     draw = np.random.default_rng((seed, 77))
     names = names or [source.name for source in corpora.SOURCES]
     files = [corpora.load_tokens(work, name, split) for name in names]
@@ -53,8 +54,8 @@ def _temperatures(num_rows):
 
 
 def _written_by_engine(engine, model_dir, tokenizer, prompts, temperatures, num_new, scratch):
-    """The same by the engine's binary, which is many times faster on a CPU. Rows come back in another order, and end at
-    EOS or after num_new tokens."""
+    """Same as generate(), but by the engine's binary, which is many times faster on a CPU. Rows are returned in
+    another order, and end at EOS or after num_new tokens."""
     rows = []
     for temperature in np.unique(temperatures):
         texts = [tokenizer.decode(row.tolist()) for row in prompts[temperatures == temperature]]
@@ -71,7 +72,7 @@ def _written_by_engine(engine, model_dir, tokenizer, prompts, temperatures, num_
 def write_samples(model, work, device, num_rows, seed, engine=None, tokenizer=None, batch=192):
     """Fills work/samples.npy, [num_rows or more, ROW_LEN] ids: beginnings of training documents, continued by the target.
 
-    With `engine`, the path of the `shortlist` binary, that one writes them, from the target in work/target.
+    With `engine`, the path of the `shortlist` binary, this binary writes them, from the target in work/target.
     """
     path = work / "samples.npy"
     if path.exists():

@@ -12,13 +12,13 @@ import training
 
 SHAPE = llama.Shape(hidden=256, intermediate=704, num_layers=11, num_heads=4, num_kv_heads=4)
 PEAK_RATE = 1.2e-3
-SHORT, LONG = 256, 1024  # row lengths; the long ones come last, when the model has learnt what is near
+SHORT, LONG = 256, 1024  # row lengths; the long ones come last, after short-range patterns are learnt
 LONG_FROM = 0.8
 
 
 def start_from(model, folder):
-    """Takes over a smaller trained model of the same width. Its layers are spread evenly; between them come copies that
-    add nothing at first (their last projections are zero), so that training goes on where it had stopped."""
+    """Loads a smaller trained model of the same width. Its layers are spread evenly; copies inserted between them
+    have no effect at first (their last projections are zero), so that training continues where it had stopped."""
     config = json.loads((folder / "config.json").read_text())
     given = load_file(folder / "model.safetensors")
     state = model.state_dict()

@@ -1,4 +1,4 @@
-"""The loop that every model of the pair is trained by: rates, checkpoints, resumption, progress."""
+"""The training loop of every model of the pair: rates, checkpoints, resumption, progress."""
 
 import time
 
@@ -17,10 +17,10 @@ def progress_bar(done, total, begun, note):
 
 
 def run(name, module, loss_of_step, num_steps, peak, work, evaluate=lambda: "", every=40):
-    """Takes `num_steps` updates of `module`.
+    """Applies `num_steps` updates to `module`.
 
-    loss_of_step(i) is the loss of update i, a scalar that backward() is called on. Every `every` updates the state goes
-    to work/NAME.pt and evaluate() is printed; a run that finds such a file goes on from it.
+    loss_of_step(i) is the loss of update i, a scalar that backward() is called on. Every `every` updates the state is
+    saved to work/NAME.pt and evaluate() is printed. A run that finds such a file resumes from it.
     """
     path = work / f"{name}.pt"
     optimizers = optimizer.make_optimizers(module)

@@ -1,8 +1,9 @@
-"""The target once more, against its loops: unlikelihood training on its own greedy outputs (Welleck et al., 2020).
+"""Trains the target against its loops: unlikelihood training on its own greedy outputs (Welleck et al., 2020).
 
-A small model that always takes its likeliest token soon repeats itself. Here it writes greedily, every token that ends
-an n-gram it had written before is made less likely, and beside that it goes on learning the corpora. The result is a mean
-of the weights before and after (Wortsman et al., 2022): it keeps the held-out loss and most of what drafts predict.
+A small model that always takes its likeliest token soon repeats itself. Here it writes greedily, and every token that
+ends an n-gram it had written before is made less likely. At the same time it continues to learn the corpora. The
+result is a mean of the weights before and after (Wortsman et al., 2022): it keeps the held-out loss and most of what
+drafts predict.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ import target
 import training
 
 PEAK_RATE = 3e-4
-FIRST_LAYER = 5  # the layers below it, the embedding and so the head stay what they are
+FIRST_LAYER = 5  # the layers below it, and the embedding (also the head), are frozen
 TEXT_ROWS, TEXT_LEN = 16, 256
 OWN_ROWS, PROMPT_LEN, NUM_NEW = 32, 32, 128
 STEPS_PER_WRITING = 4  # updates that share one round of outputs
@@ -26,7 +27,8 @@ SHARE = 0.4  # of the trained weights in the mean
 
 
 def repeats(row, first, n=GRAM):
-    """[tokens - first] bool: whether the n-gram that ends at row[first + i] had been written before, from `first` on."""
+    """[tokens - first] bool: True if the n-gram that ends at row[first + i] had been written before, from `first`
+    on."""
     seen, marks = set(), np.zeros(len(row) - first, bool)
     for end in range(first + n, len(row) + 1):
         gram = tuple(row[end - n : end])
@@ -48,7 +50,8 @@ def unlikelihood(model, ids, marked):
 
 
 def train(model, work, device, num_steps, seed):
-    """Takes num_steps updates of the layers from FIRST_LAYER on; leaves the mean of before and after."""
+    """Applies num_steps updates to the layers from FIRST_LAYER on. Leaves the mean of the weights before and
+    after."""
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     model.requires_grad_(False)
     for layer in model.layers[FIRST_LAYER:]:
@@ -70,7 +73,7 @@ def train(model, work, device, num_steps, seed):
         block, part = divmod(number, STEPS_PER_WRITING)
         if block not in outputs:
             write(block)
-        mine = slice(part * OWN_ROWS, (part + 1) * OWN_ROWS)  # the sources take turns: each part holds all
+        mine = slice(part * OWN_ROWS, (part + 1) * OWN_ROWS)  # the sources alternate: each part contains all
         ids, marks = (torch.from_numpy(array[mine]).to(device) for array in outputs[block])
         with training.autocast(device):
             loss = llama.next_token_loss(model, torch.from_numpy(text[number]).to(device))

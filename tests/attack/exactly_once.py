@@ -1,6 +1,6 @@
-"""Streams that share the engine with clients that go, in a KV pool too small for all: what arrives whole must be what
-the same request gets alone. usage: exactly_once.py [PRESET] [--requests N] [--seed N]
-Exit code 1 when a text differs, or a stream fails."""
+"""Streams that share the engine with clients that disconnect, in a KV pool too small for all: every complete text
+must equal that of the same request run alone. usage: exactly_once.py [PRESET] [--requests N] [--seed N]
+Exits with 1 if a text differs or a stream fails."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ _OPENINGS = ["Once upon a time", "There was a little", "Tom and his dog", "One d
 
 
 def bodies(generator):
-    """Requests that differ in prompt, length and sampling; half of them greedy, half at T = 0.8 with a seed."""
+    """Yields requests that differ in prompt, length and sampling; half greedy, half at T = 0.8 with a seed."""
     for i in range(NUM_DISTINCT):
         words = generator.sample(["sun", "cat", "tree", "boat", "sad", "happy", "ran", "saw", "home", "toy"], 4)
         sampled = {"temperature": 0.8, "seed": generator.randrange(1 << 30)} if i % 2 else {"temperature": 0}
@@ -35,7 +35,7 @@ def bodies(generator):
 
 
 def _events(sock):
-    """The data of each event of a reply, as it arrives."""
+    """Yields the data of each event of a reply, as it arrives."""
     reply = sock.makefile("rb")
     status = reply.readline()
     if b" 200 " not in status:
@@ -50,7 +50,7 @@ def _events(sock):
 
 
 def stream(port, body, gone_after=None):
-    """The text of a stream; None: the client left it after so many events."""
+    """Returns the text of a stream; None if the client left it after `gone_after` events."""
     text = ""
     with connect(port, timeout_s=120) as sock:
         sock.sendall(request("POST", "/v1/completions", body, headers=("Connection: close",)))
@@ -65,7 +65,7 @@ def stream(port, body, gone_after=None):
 
 
 class Run:
-    """Clients that take their next request from one list."""
+    """Clients that take their next request from a shared list."""
 
     def __init__(self, port, alone, jobs):
         self.port, self.alone, self.jobs = port, alone, jobs

@@ -1,5 +1,5 @@
-"""Malformed and mutated HTTP, bodies that are too much, clients that do not read. Each attack is a function of (port,
-random) that opens a bounded number of connections and ends within a few seconds."""
+"""Malformed and mutated HTTP, oversized bodies, clients that do not read. Each attack is a function of (port, random)
+that opens a bounded number of connections and ends within a few seconds."""
 
 import contextlib
 import socket
@@ -8,7 +8,7 @@ import time
 import storm
 from server import ADMIN_KEY, connect, request, reset
 
-BODY_BYTES = 8 << 20  # what the server takes by default
+BODY_BYTES = 8 << 20  # the server's default limit
 HOLD_S = 1.0
 
 _HEAD = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_KEY}\r\n".encode()
@@ -16,7 +16,7 @@ _JSON = b"Content-Type: application/json\r\n"
 _CHUNKED = _HEAD + _JSON + b"Transfer-Encoding: chunked\r\n"
 _SMALL = b'{"model": "demo", "prompt": "Once", "max_tokens": 1}'
 
-# Each is sent as it stands.
+# Each is sent unchanged.
 MALFORMED = [
     _HEAD + _JSON + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     _HEAD + _JSON + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
@@ -46,7 +46,7 @@ MALFORMED = [
     b"\0" * 5000,
 ]
 
-# Bodies of a generation.
+# Bodies for generation.
 BODIES = [
     b"[" * 500_000,
     b'{"a":' * 200_000,
@@ -63,7 +63,7 @@ BODIES = [
 
 
 def _send(sock, data):
-    """False when the server has closed or does not read on."""
+    """Returns False if the server has closed the connection or stopped reading."""
     with contextlib.suppress(OSError):
         sock.sendall(data)
         return True
@@ -89,7 +89,7 @@ def malformed(port, random):
 
 
 def mutated(requests, port, random):
-    """A valid request with a few bytes changed, cut out, doubled, or put in."""
+    """Sends a valid request with a few bytes changed, removed, duplicated or inserted."""
     data = bytearray(random.choice(requests))
     for _ in range(random.randint(1, 8)):
         at = random.randrange(len(data) + 1)
@@ -116,7 +116,7 @@ def body(port, random):
 
 
 def _endless(port, random, start, piece):
-    """Sends `piece` until the server has had enough, 64 MB at most."""
+    """Sends `piece` until the server stops reading, at most 64 MB."""
     with connect(port, timeout_s=1.0) as sock:
         _send(sock, start)
         end = time.monotonic() + 3
@@ -143,7 +143,7 @@ def endless_chunks(port, random):
 
 
 def unread_refusals(port, random):
-    """A pipeline of requests that are refused, whose replies are never read."""
+    """Sends a pipeline of requests that are rejected, and never reads the replies."""
     with connect(port, timeout_s=1.0, receive_bytes=2048) as sock:
         piece = random.choice(
             [
@@ -160,7 +160,7 @@ def unread_refusals(port, random):
 
 
 def half_sent(port, random):
-    """Many bodies of which the last byte never comes."""
+    """Sends many bodies without their last byte."""
     data = request("POST", "/generate", b'{"text": "' + b"a" * (BODY_BYTES - 32) + b'"}')[:-1]
     held = []
     try:
@@ -175,7 +175,7 @@ def half_sent(port, random):
 
 
 def idle(port, random):
-    """Many connections that say nothing, or one byte."""
+    """Opens many connections that send nothing, or one byte."""
     held = []
     try:
         with contextlib.suppress(OSError):
@@ -190,7 +190,7 @@ def idle(port, random):
 
 
 def wide(port, random):
-    """The largest reply that a small request can ask for, read slowly or not at all."""
+    """Requests the largest reply that a small request can cause, and reads it slowly or not at all."""
     chat = storm.BODIES["/v1/chat/completions"][0] | {
         "n": 128,
         "max_tokens": 400,
@@ -227,7 +227,7 @@ def health_generate(port, random):
 
 
 def workers(port):
-    """One function(random) for each thread: light attacks on some, heavy ones on the others."""
+    """Returns one function(random) per thread: light attacks on some, heavy ones on the others."""
     requests = storm.all_requests(port)
     light = [malformed, lambda port, random: mutated(requests, port, random)]
     endless = [endless_headers, endless_trailers, endless_extension, endless_chunks, unread_refusals]

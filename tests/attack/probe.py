@@ -1,4 +1,4 @@
-"""Watches a server from a process of its own, so that the attacker's load on the interpreter is not measured."""
+"""Watches a server from a separate process, so that the attacker's load on the interpreter is not measured."""
 
 import multiprocessing
 import time
@@ -12,8 +12,8 @@ LIMIT_S = 5.0
 
 @dataclass
 class Watch:
-    seconds: list = field(default_factory=list)  # of each answer to GET /health
-    failures: list = field(default_factory=list)  # of those that were none
+    seconds: list = field(default_factory=list)  # of each reply to GET /health
+    failures: list = field(default_factory=list)  # failed requests to /health
     start_rss_mb: float = 0.0
     most_rss_mb: float = 0.0
 
@@ -52,7 +52,7 @@ def _watch(port, pid, channel):
 
 
 class Probe:
-    """Asks /health every 100 ms and samples the memory between `with` and finish()."""
+    """Requests /health every 100 ms and samples the memory between `with` and finish()."""
 
     def __init__(self, port, pid):
         self._channel, theirs = multiprocessing.Pipe()

@@ -1,5 +1,5 @@
-"""Attacks `shortlist serve` for a while and tells what it took. usage: run.py [SECONDS] [PRESET] [--seed N]
-The attacks share the seconds; each has a server of its own. Exit code 1 when one of them found something."""
+"""Attacks `shortlist serve` for a while and reports how it fared. usage: run.py [SECONDS] [PRESET] [--seed N]
+The attacks share the seconds; each has its own server. Exits with 1 if one of them found a fault."""
 
 import argparse
 import random
@@ -14,15 +14,15 @@ from probe import LIMIT_S, Probe
 from server import ROOT, Server, is_idle
 
 ATTACKS = {"storm": storm.workers, "framing": framing.workers}
-# Over that at the start: bodies of 8 MiB on some ten connections, what two threads make of them at a time, and what
-# the heaps of all threads keep of it.
+# Allowed growth since the start: bodies of 8 MiB on some ten connections, their processing by two threads at a time,
+# and what the heaps of all threads keep of it.
 MORE_RSS_MB = 512
-IDLE_S = 30  # from the attack's end to the last live request's
+IDLE_S = 30  # from the attack's end to the end of the last live request
 EXIT_S = 20
 
 
 class Attack:
-    """The threads of one attack. Errors that the server's end explains are counted, all others are kept."""
+    """The threads of one attack. Errors explained by the server's end are counted; all others are kept."""
 
     def __init__(self, workers, seed, end):
         self.count, self.refused, self.errors = 0, Counter(), []
@@ -59,7 +59,7 @@ class Attack:
 
 
 def attack(name, preset, seconds, seed):
-    """A row of the table, and what is wrong."""
+    """Runs an attack. Returns a row of the table, and the faults found."""
     with Server(preset, name, storm.server_flags()) as server:
         workers = ATTACKS[name](server.port)
         with Probe(server.port, server.process.pid) as probe:

@@ -1,4 +1,4 @@
-"""`shortlist serve` with the demo pair as a process that never outlives its runner, and plain sockets to it."""
+"""Runs `shortlist serve` with the demo pair as a process that never outlives its runner, and plain sockets to it."""
 
 import contextlib
 import ctypes
@@ -24,7 +24,7 @@ def _end_with_parent():
 
 
 class Server:
-    """Started by `with`, on the main thread; killed at its end if it still runs."""
+    """Started by `with`, on the main thread; killed at the end if it is still running."""
 
     def __init__(self, preset, name, flags=()):
         self.binary = ROOT / "build" / preset / "shortlist"
@@ -72,7 +72,7 @@ class Server:
         self.process.wait()
 
     def stop(self, timeout_s):
-        """Asks it to end. The exit code, or None when it did not within the time."""
+        """Requests a stop. Returns the exit code, or None if the server did not stop within the time."""
         self.process.send_signal(signal.SIGTERM)
         try:
             return self.process.wait(timeout=timeout_s)
@@ -80,7 +80,7 @@ class Server:
             return None
 
     def reports(self):
-        """Lines of the log by which a sanitizer or a broken invariant speaks."""
+        """Returns the lines of the log in which a sanitizer or a broken invariant is reported."""
         with self.log.open(errors="replace") as log:
             return [line.strip()[:200] for line in log if _REPORT.search(line)]
 
@@ -88,7 +88,7 @@ class Server:
         return json.loads(get(self.port, "/v1/loads", timeout_s)[1])["loads"][0]
 
     def await_idle(self, timeout_s):
-        """The last load that it told; None: none."""
+        """Waits until the server is idle. Returns the last load that it reported; None if none."""
         deadline = time.monotonic() + timeout_s
         load = None
         while time.monotonic() < deadline:
@@ -105,7 +105,7 @@ def is_idle(load):
 
 
 def rss_mb(pid):
-    """Resident memory of a process; 0 when it has ended."""
+    """Returns the resident memory of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
@@ -130,13 +130,13 @@ def connect(port, timeout_s=5.0, source="", receive_bytes=0):
 
 
 def reset(sock):
-    """Ends a connection as the kernel does for a killed process that had not read all."""
+    """Ends a connection as the kernel does for a killed process with unread data."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     sock.close()
 
 
 def get(port, target, timeout_s=10.0, source=PROBE_SOURCE):
-    """Status and body of a GET on a connection of its own; all of it within the time, else TimeoutError."""
+    """Returns status and body of a GET on its own connection, all within the time, else raises TimeoutError."""
     deadline = time.monotonic() + timeout_s
     with connect(port, timeout_s, source) as sock:
         sock.sendall(request("GET", target, headers=("Connection: close",)))
@@ -152,7 +152,7 @@ def get(port, target, timeout_s=10.0, source=PROBE_SOURCE):
 
 
 def request(method, target, body=None, headers=()):
-    """The bytes of a request; `body` is JSON, bytes, or None for none."""
+    """Returns the bytes of a request; `body` is JSON, bytes, or None for none."""
     lines = [f"{method} {target} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {ADMIN_KEY}", *headers]
     if body is None:
         return ("\r\n".join(lines) + "\r\n\r\n").encode()

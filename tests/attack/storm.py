@@ -1,4 +1,4 @@
-"""Requests of every route whose clients go at any moment, by FIN or by RST."""
+"""Requests to every route whose clients disconnect at any moment, by FIN or by RST."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "tests/support"))
 from tiny_encoder import write_tiny_encoder  # noqa: E402
 
 NUM_THREADS = 6
-UNLISTED = ["/docs", "/no/such/route", "/v1/models/nobody"]  # GET; what /openapi.json does not name
+UNLISTED = ["/docs", "/no/such/route", "/v1/models/nobody"]  # GET routes that /openapi.json does not list
 
 _WORDS = " ".join(f"the cat sat on mat {i}" for i in range(2000))
 _CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Once upon"}], "max_tokens": 48}
@@ -32,7 +32,7 @@ _TEXTS = [f"text {i}" for i in range(500)]
 _RERANK = {"query": "q", "documents": _TEXTS}
 _SCORE = {"text_1": "q", "text_2": _TEXTS}
 
-# Of every route that is not read with GET; None: it takes no body.
+# For every route without GET; None: it has no body.
 BODIES = {
     "/v1/chat/completions": [_CHAT, _CHAT | {"stream": True}],
     "/v1/completions": [_COMPLETION, _COMPLETION | {"stream": True}, _COMPLETION | {"prompt": _WORDS[:1500]}],
@@ -73,7 +73,7 @@ BODIES = {
 
 
 def server_flags():
-    """The demo pair, which has to be named where it is not alone, and encoders beside it."""
+    """Returns flags for the demo pair, which must be named if it is not alone, and for encoders."""
     directory, demo = ROOT / "build/attack/encoders", ROOT / "models/demo"
     return [
         *("--model", demo / "target", "--draft", demo / "draft", "--served-model-name", "demo"),
@@ -85,7 +85,7 @@ def server_flags():
 
 
 def all_requests(port):
-    """Requests of every route that the server lists, and of some that it does not."""
+    """Returns requests to every route that the server lists, and to some that it does not."""
     document = json.loads(get(port, "/openapi.json")[1])
     requests = [request("GET", path) for path in UNLISTED]
     for path, operations in document["paths"].items():
@@ -100,19 +100,19 @@ def all_requests(port):
 
 
 def check_served(port, requests):
-    """Each is a good request before it is cut short: a storm of refusals would show little."""
+    """Checks that each request is valid before it is cut short: a storm of rejections would show little."""
     for data in requests:
         with connect(port, timeout_s=30.0) as sock:
             sock.sendall(data)
             reply = sock.recv(4096)
             status = reply[9:12]
         line = data.split(b"\r\n", 1)[0]
-        nothing_yet = status == b"404" and b" /vocab/" in line  # nothing has escaped or been counted
+        nothing_yet = status == b"404" and b" /vocab/" in line  # no token has escaped or been counted
         assert status == b"200" or nothing_yet, f"{line}: {reply[-300:]}"
 
 
 def visit(port, requests, random):
-    """Sends some or all of a request, stays for a moment, and goes."""
+    """Sends some or all of a request, waits for a moment, and disconnects."""
     data = random.choice(requests)
     if random.random() < 0.15:
         data = data[: random.randrange(len(data))]
@@ -136,7 +136,7 @@ def visit(port, requests, random):
 
 
 def workers(port):
-    """One function(random) for each thread; each call is short."""
+    """Returns one function(random) per thread; each call is short."""
     requests = all_requests(port)
     check_served(port, requests[len(UNLISTED) :])
     return [lambda random: visit(port, requests, random)] * NUM_THREADS

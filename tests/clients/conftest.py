@@ -16,7 +16,7 @@ def pytest_configure():
 
 @pytest.fixture(scope="session")
 def server():
-    """One server for all tests that leave it as it was; it has to end well."""
+    """One server for all tests that leave it unchanged; it must end without error."""
     with shortlist_server("server", "--admin-key", "of-the-admin") as process:
         yield process
         assert process.stop() == 0
@@ -36,7 +36,7 @@ def encoder_flags(judge):
 
 @pytest.fixture(scope="session")
 def encoders(encoder_flags):
-    """A server of these alone; it has to end well."""
+    """A server with only these encoders; it must end without error."""
     with shortlist_server("encoders", *encoder_flags) as process:
         yield process
         assert process.stop() == 0

@@ -1,4 +1,4 @@
-"""The encoders of the tests, and what sentence-transformers and transformers make of texts with them."""
+"""The encoders of the tests, and the results of sentence-transformers and transformers for texts with them."""
 
 import importlib.util
 import json
@@ -15,7 +15,7 @@ QUERY = _GOLDEN["query"]
 DOCUMENTS = [entry["text"] for entry in _GOLDEN["documents"]]
 LOGITS = [entry["logit"] for entry in _GOLDEN["documents"]]
 SCORES = [1 / (1 + math.exp(-logit)) for logit in LOGITS]
-ORDER = sorted(range(len(LOGITS)), key=lambda i: -LOGITS[i])  # indices of DOCUMENTS, the best first
+ORDER = sorted(range(len(LOGITS)), key=lambda i: -LOGITS[i])  # indices of DOCUMENTS, best first
 
 
 def cosine(a, b):
@@ -29,6 +29,6 @@ def check_vectors(vectors, expected=VECTORS):
 
 
 def check_ranking(ranking, expected=SCORES):
-    """(index, score) of each document, the best first."""
+    """Checks (index, score) of each document, best first."""
     assert [index for index, _ in ranking] == ORDER
     assert max(abs(score - expected[index]) for index, score in ranking) < 1e-4

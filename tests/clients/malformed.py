@@ -1,5 +1,5 @@
-"""Requests to the routes of encoders with one thing wrong, and what the reply to each must say. The server has the tiny
-encoders of tests/support/tiny_encoder.py, called "embed" and "judge"."""
+"""Requests to the routes of encoders with one error each, and the expected content of the reply. The server has the
+tiny encoders of tests/support/tiny_encoder.py, named "embed" and "judge"."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ SCALARS = [5, -1.5, True, {}, {"text": 1}]
 
 @dataclass
 class Wrong:
-    """A request and its refusal: the field that it names, and words of its message."""
+    """A request and its rejection: the field that it names, and words of its message."""
 
     body: object  # as JSON, or bytes
     param: str | None
@@ -23,7 +23,7 @@ class Wrong:
 
 @dataclass
 class Kind:
-    """Values of a field that are refused, and words that say why: values(random) gives both."""
+    """Rejected values of a field, and words of the reason: values(random) returns both."""
 
     values: object
 
@@ -78,7 +78,7 @@ def places(name, index, is_list=True):
 
 
 def of_element(place, value, words):
-    """Where an input that is none is refused, and with which words: an object is {"text", "image"}."""
+    """Returns where an invalid input is rejected, and with which words: an object is {"text", "image"}."""
     if not isinstance(value, dict):
         return place, words
     return f"{place}.text", "not a text" if value else "neither a text nor a picture is there"
@@ -189,12 +189,12 @@ def sides(first, second):
 class Route:
     path: str
     valid: dict
-    fields: dict  # that are not required
+    fields: dict  # optional fields
     inputs: list  # draw functions: (param, value of its first part, words)
     makes: str = "embeddings"
     dialect: str = "openai"
-    is_strict: bool = True  # refuses fields that it does not know
-    required: list = field(default_factory=list)  # (name, words of the refusal without it)
+    is_strict: bool = True  # rejects unknown fields
+    required: list = field(default_factory=list)  # (name, words of the rejection without it)
 
 
 def _routes():
@@ -278,7 +278,7 @@ def wrong_model(random, route):
 
 
 def no_json(random, route):
-    """Bytes that are not JSON."""
+    """Returns bytes that are not JSON."""
     text = json.dumps(route.valid).encode()
     at = random.choice([i for i in range(len(text)) if text[i : i + 1] == b'"' and text[i + 1 : i + 2].isalpha()]) + 1
     value = random.choice([b"NaN", b"Infinity", b"-Infinity", b"1e999", b"01", b"+1", b".5", b"0x1", b"'a'", b"nul", b""])
@@ -296,7 +296,7 @@ def no_json(random, route):
 
 
 def wrong_document(random, route):
-    """JSON that is no request."""
+    """Returns JSON that is not a request."""
     text = json.dumps(route.valid)
     key = next(iter(route.valid))
     depth = random.randrange(64, 3000)

@@ -1,4 +1,4 @@
-"""Servers as processes of their own, each on a free port."""
+"""Servers as separate processes, each on a free port."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def free_port():
 
 
 def wait_until(holds, what, timeout_s=30.0):
-    """Polls `holds` until it returns something true, which is returned. Connection errors count as false."""
+    """Polls `holds` until it returns a true value, and returns this value. Connection errors count as false."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
@@ -59,12 +59,12 @@ class Process:
         return requests.get(self.url + self.ready_path, timeout=1).ok
 
     def kill(self):
-        """As `kill -9` does."""
+        """Kills it as `kill -9` does."""
         self.process.kill()
         self.process.wait()
 
     def stop(self):
-        """Asks it to end and returns its exit code."""
+        """Requests a stop and returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         try:
             return self.process.wait(timeout=20)
@@ -87,7 +87,7 @@ def shortlist_server(name, *flags):
 
 
 def run_tool(*command):
-    """Runs TOOLS to its end, which has to be a good one; what it printed."""
+    """Runs TOOLS to its end, which must be successful. Returns its output."""
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(BUILD / "hub"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     done = subprocess.run([TOOLS, *map(str, command)], env=environment, cwd=BUILD, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
@@ -96,7 +96,7 @@ def run_tool(*command):
 
 
 def load(url):
-    """What the server says of its load."""
+    """Returns the load that the server reports."""
     return requests.get(url + "/v1/loads", timeout=10).json()["loads"][0]
 
 

@@ -1,4 +1,4 @@
-"""FastChat's controller and OpenAI API server in front of a server that has encoders alone."""
+"""FastChat's controller and OpenAI API server in front of a server that has only encoders."""
 
 import openai
 import pytest
@@ -21,7 +21,7 @@ def client(encoder_flags):
 
 def embed(client, texts, **fields):
     reply = client.embeddings.create(model="minilm", input=texts, **fields)
-    assert [entry.index for entry in reply.data] == list(range(len(reply.data)))  # it asks for four at a time
+    assert [entry.index for entry in reply.data] == list(range(len(reply.data)))  # FastChat requests four at a time
     return [entry.embedding for entry in reply.data]
 
 

@@ -1,4 +1,4 @@
-"""langchain-openai's embeddings: texts, and the token ids that it sends unless it is told otherwise."""
+"""langchain-openai's embeddings: texts, and the token ids that it sends by default."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 
 class MiniLmIds:
-    """Stands in for the encodings that tiktoken fetches: ids of the model that is served."""
+    """Replaces the encodings that tiktoken downloads: ids of the served model."""
 
     def __init__(self):
         self._tokenizer = Tokenizer.from_file(str(MINILM / "tokenizer.json"))
@@ -44,7 +44,7 @@ def test_texts(embeddings):
 def test_token_ids(embeddings, monkeypatch):
     monkeypatch.setattr(tiktoken, "encoding_for_model", lambda _: MiniLmIds())
     check_vectors(embeddings().embed_documents(TEXTS))
-    # What is longer than the model's context it sends in pieces, whose vectors it averages.
+    # A text longer than the model's context is sent in pieces, whose vectors langchain-openai averages.
     long = " ".join(TEXTS) * 3
     whole, pieces = embeddings(embedding_ctx_length=256), embeddings(embedding_ctx_length=100)
     assert len(whole.embed_query(long)) == len(pieces.embed_query(long)) == 384

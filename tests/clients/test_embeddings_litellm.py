@@ -1,4 +1,4 @@
-"""litellm's embeddings and rerank, by each of its providers that speaks a protocol of this server."""
+"""litellm's embeddings and rerank, with each of its providers that uses a protocol of this server."""
 
 import json
 

@@ -24,7 +24,7 @@ def ids():
 
 
 def embed(client, texts, **fields):
-    """The vectors; without encoding_format the package asks for base64."""
+    """Returns the vectors. Without encoding_format the package requests base64."""
     reply = client.embeddings.create(**{"model": "minilm", "input": texts} | fields)
     assert [entry.index for entry in reply.data] == list(range(len(reply.data)))
     return [entry.embedding for entry in reply.data]

@@ -33,18 +33,18 @@ def test_embeddings(router):
     client = openai.OpenAI(base_url=router.url + "/v1", api_key="none", max_retries=0)
     replies = [[entry.embedding for entry in client.embeddings.create(model="minilm", input=TEXTS).data] for _ in range(4)]
     check_vectors(replies[0])
-    assert replies == [replies[0]] * 4  # of both workers the same bits
+    assert replies == [replies[0]] * 4  # the same bits from both workers
     assert len(client.embeddings.create(model="minilm", input=[[101, 102]], dimensions=8).data[0].embedding) == 8
     with pytest.raises(openai.BadRequestError, match="empty"):
         client.embeddings.create(model="minilm", input=[])
 
 
 def test_rerank(router):
-    # This route of the router names no model, which it tells the worker as "unknown".
+    # This route of the router has no model field; the router sends the worker "unknown".
     results = rerank(router)
     check_ranking([(result["index"], result["score"]) for result in results])
     assert [result["document"] for result in results] == [DOCUMENTS[i] for i in ORDER]
-    # This one sends more, to the same route of the worker.
+    # This route sends more fields, to the same route of the worker.
     best = rerank(router, "/rerank", model="judge", top_k=2, return_documents=False)
     assert [(result["index"], result["score"]) for result in best] == [(r["index"], r["score"]) for r in results[:2]]
 

@@ -28,7 +28,7 @@ def test_feature_extraction(client):
     check_vectors(vectors.tolist())
     assert client.feature_extraction(TEXTS[1]).tolist() == [vectors[1].tolist()]
     check_vectors(client.feature_extraction(TEXTS, normalize=True, dimensions=64).tolist(), [v[:64] for v in VECTORS])
-    assert client.feature_extraction(TEXTS, prompt_name="query").tolist() == vectors.tolist()  # the model's is empty
+    assert client.feature_extraction(TEXTS, prompt_name="query").tolist() == vectors.tolist()  # empty prompt
 
 
 def test_feature_extraction_of_the_asynchronous_client(encoders, client):

@@ -53,7 +53,7 @@ def test_streamed_chat_is_the_whole_one(api, worker):
     assert "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks) == text
     assert chunks[-1]["choices"][0]["finish_reason"] == whole["choices"][0]["finish_reason"]
 
-    # What FastChat made of the messages gets the same answer by every other way.
+    # The prompt that FastChat makes of the messages gets the same answer on every other route.
     prompt = ("A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, "
               "detailed, and polite answers to the user's questions. USER: What is a list? ASSISTANT:")
     direct = requests.post(worker.url + "/generate", timeout=60, json={
@@ -119,7 +119,7 @@ def test_worker_registers_again_with_a_controller_that_was_killed(api, controlle
     thread = threading.Thread(target=lambda: answers.append(chat(api, max_tokens=100)))
     thread.start()
     controller.kill()
-    thread.join()  # whatever it got, the worker serves on
+    thread.join()  # whatever it got, the worker continues to serve
     assert requests.get(worker.url + "/health", timeout=5).ok
     controller.start()
     wait_until(lambda: models_at(controller) == ["also", "demo"], "the worker is registered again", timeout_s=20)

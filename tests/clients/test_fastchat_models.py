@@ -1,4 +1,4 @@
-"""FastChat's API server with models that it knows nothing of: their context, and how their prompts are made."""
+"""FastChat's API server with models unknown to it: their context, and how their prompts are made."""
 
 import shutil
 
@@ -28,7 +28,7 @@ def api(controller):
 
 @pytest.fixture(scope="module")
 def checkpoint():
-    """The demo model with the prompts of one that FastChat does not know."""
+    """Returns the demo model with the prompts of a model that FastChat does not know."""
     path = BUILD / "phi_like"
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(ROOT / "models/demo/target", path)

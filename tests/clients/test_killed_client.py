@@ -1,4 +1,4 @@
-"""A client that ends as by `kill -9`, in the middle of a stream."""
+"""A client that ends in the middle of a stream, as by `kill -9`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""litellm, by which many programs reach OpenAI's routes. It runs in an environment of its own: it wants an older openai
+"""litellm, through which many programs use OpenAI's routes. It runs in its own environment: it needs an older openai
 than the other tests."""
 
 import json

@@ -1,5 +1,5 @@
-"""lm-evaluation-harness with its defaults: local-completions, whose tokenizer is this server, and
-local-chat-completions, over tasks that lie beside it."""
+"""lm-evaluation-harness with its defaults: local-completions, with this server as its tokenizer, and
+local-chat-completions, over tasks in this folder."""
 
 import json
 
@@ -65,7 +65,7 @@ print(json.dumps({"completions": completions, "chats": chats}))
 
 @pytest.fixture(scope="module")
 def evaluated(server, tmp_path_factory):
-    """What lm_eval got for each document of each task, `resps` as it calls them, by the model that it used."""
+    """Returns lm_eval's `resps` for each document of each task, by the model that it used."""
     folder = tmp_path_factory.mktemp("tasks")
     (folder / "docs.jsonl").write_text("".join(json.dumps(doc) + "\n" for doc in DOCS))
     for name, fields in TASKS.items():
@@ -88,7 +88,7 @@ def tokens(server, text):
 
 
 def logprob(server, context, continuation):
-    """Of the tokens `continuation` after the tokens `context`."""
+    """Returns the log-probability of the tokens `continuation` after the tokens `context`."""
     reply = post(server, "/generate", input_ids=context + continuation, return_logprob=True,
                  logprob_start_len=len(context) - 1, sampling_params={"max_new_tokens": 0})
     return sum(entry[0] for entry in reply["meta_info"]["input_token_logprobs"][1:])

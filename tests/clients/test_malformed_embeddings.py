@@ -1,5 +1,5 @@
-"""A thousand requests to the routes of encoders with one thing wrong: each is refused as its dialect does, by the name
-of what is wrong, and changes nothing. SEED=N draws the same again."""
+"""A thousand requests to the routes of encoders with one error each. Each is rejected in the format of its dialect,
+with the name of the error, and changes nothing. SEED=N draws the same requests again."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ class Client:
         self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
 
     def ask(self, method, path, body=None, content_type="application/json"):
-        """Status and JSON of the reply."""
+        """Returns status and JSON of the reply."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self._connection.request(method, path, data, {"Content-Type": content_type})
         reply = self._connection.getresponse()
@@ -36,7 +36,7 @@ class Client:
 
 
 def results(reply):
-    """What a reply says of texts, to the last bit; nothing of when."""
+    """Returns the parts of a reply about texts, to the last bit, without times."""
     if isinstance(reply, dict):
         return {key: results(value) for key, value in reply.items() if key not in VOLATILE}
     return [results(value) for value in reply] if isinstance(reply, list) else reply

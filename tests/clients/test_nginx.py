@@ -80,7 +80,7 @@ class Nginx:
 @pytest.fixture(scope="module")
 def nginx(server):
     with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)  # nginx's workers are another user
+        os.chmod(directory, 0o755)  # nginx's workers run as another user
         proxy = Nginx(directory, server.port)
         try:
             wait_until(proxy.ready, "nginx is ready")

@@ -115,7 +115,7 @@ def test_a_prompt_has_the_logprobs_that_it_was_generated_with(client, server):
     ids = prompt + generated["output_ids"]
     scored = generate(input_ids=ids, logprob_start_len=len(prompt) - 1, sampling_params={"max_new_tokens": 0})
     assert [entry[0] for entry in scored["meta_info"]["input_token_logprobs"]] == [None] + expected
-    # As lm-evaluation-harness asks for log-likelihoods, and whether they are those of greedy decoding.
+    # As lm-evaluation-harness requests log-likelihoods, and whether they are those of greedy decoding.
     logprobs = client.completions.create(
         model="demo", prompt=ids, echo=True, logprobs=1, max_tokens=1, temperature=0).choices[0].logprobs
     assert logprobs.token_logprobs[0] is None

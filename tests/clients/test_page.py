@@ -1,4 +1,4 @@
-"""The page in a real browser, on a desk and on a phone, by day and by night."""
+"""The page in a real browser: desktop and phone, light and dark."""
 
 import json
 import re
@@ -47,7 +47,8 @@ def wait(browser, holds):
 
 
 def point_at(browser, element, shows):
-    """Waits for the scroll event of bringing `element` into view, which would hide the tip, before the pointer moves."""
+    """Waits for the scroll event of bringing `element` into view, which would hide the tip, before the pointer
+    moves."""
     tip = browser.find_element(By.ID, "tip")
     browser.execute_async_script("""
         arguments[1].hidden = true;
@@ -78,7 +79,7 @@ def wait_for_end(browser):
 
 
 def figures(browser):
-    """By name, those that are shown."""
+    """Returns the visible figures by name."""
     shown = browser.find_elements(By.CSS_SELECTOR, "#figures > div")
     return {entry.find_element(By.TAG_NAME, "dt").text.lower(): entry.find_element(By.TAG_NAME, "dd").text
             for entry in shown if entry.is_displayed()}
@@ -96,7 +97,7 @@ def test_tokens_are_coloured_by_origin(browser, server, size, scheme):
                for kind in ("accepted", "correction", "bonus") if tokens(browser, kind)}
     assert len(colours) >= 2
 
-    # Which tokens were drafted goes by measured costs; a line break has no middle to point at.
+    # Measured costs decide which tokens are drafted. A line break has no middle to point at.
     words = [token for token in tokens(browser, "accepted") if "\n" not in token.get_property("textContent") and token.text]
     point_at(browser, words[-1],
              lambda tip: re.search(r"drafted and accepted · .*probability \d+\.\d %", tip))
@@ -110,7 +111,7 @@ def test_tokens_are_coloured_by_origin(browser, server, size, scheme):
 def test_keyboard_alone(browser, server):
     open_page(browser, server)
     generate(browser, "Once upon a time", new_tokens=12)
-    for _ in range(30):  # Tab comes by the output
+    for _ in range(30):  # Tab reaches the output
         if browser.switch_to.active_element.get_attribute("id") == "output":
             break
         browser.switch_to.active_element.send_keys(Keys.TAB)
@@ -131,7 +132,7 @@ def test_stop_is_the_buttons_second_state(browser, server):
     open_page(browser, server)
     button = browser.find_element(By.ID, "start")
     count = browser.find_element(By.ID, "max_new_tokens")
-    # Held up behind the first token, so that there is something to stop.
+    # Delayed after the first token, so that there is something to stop.
     browser.execute_script("""
         const original = window.fetch;
         window.fetch = (path, options) => original(path, options).then((response) => {
@@ -267,4 +268,4 @@ def test_charts_live(browser, server):
 
     wait(browser, lambda: number(3) is not None and number(4) is not None)
     points = browser.find_elements(By.CSS_SELECTOR, "#charts polyline")
-    wait(browser, lambda: all(point.get_attribute("points") for point in points))  # each has been known once
+    wait(browser, lambda: all(point.get_attribute("points") for point in points))  # each value has been known once

@@ -1,4 +1,4 @@
-"""Requests made up from the OpenAPI document: whatever comes, no 5xx and no hang."""
+"""Requests generated from the OpenAPI document: none causes a 5xx or a hang."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from processes import BUILD, is_idle, load, shortlist_server, wait_until
 
 
 def test_no_request_breaks_the_server():
-    # A short context, so that what is generated is short too.
+    # A short context, so that generated texts are short too.
     with shortlist_server("fuzzed", "--admin-key", "of-the-admin", "--context-length", "128") as server:
         capacity = load(server.url)["max_total_num_tokens"]
         command = [Path(sys.executable).with_name("schemathesis"), "run", server.url + "/openapi.json",

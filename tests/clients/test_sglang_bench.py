@@ -1,4 +1,4 @@
-"""SGLang's benchmark of servers, bench_serving.py, which tells the accept length of speculative decoding."""
+"""SGLang's benchmark of servers, bench_serving.py, which reports the accept length of speculative decoding."""
 
 import json
 import re
@@ -14,7 +14,7 @@ NUM_PROMPTS = 8
 
 @pytest.fixture(scope="module")
 def benchmark(server, tmp_path_factory):
-    """Runs it against a backend: what it prints and the row that it writes."""
+    """Runs the benchmark against a backend. Returns its output and the row that it writes."""
     folder = tmp_path_factory.mktemp("bench")
     [script] = TOOLS.parents[1].glob("lib/python*/site-packages/sglang/bench_serving.py")
 

@@ -28,7 +28,7 @@ def router(workers):
                "--health-success-threshold", "1", "--worker-startup-check-interval", "1",
                "--cb-timeout-duration-secs", "1", "--prometheus-port", free_port()]
     with Process("sglang_router", command, "/health") as process:
-        # One that is not registered yet would take no part.
+        # A worker that is not registered yet would not take part.
         wait_until(lambda: len(requests.get(process.url + "/workers", timeout=5).json()["workers"]) == 2,
                    "both workers are registered")
         yield process
@@ -40,7 +40,7 @@ def generate(router, prompt, **fields):
 
 
 def generations_of(worker):
-    """How many a worker has answered."""
+    """Returns how many requests a worker has answered."""
     text = requests.get(worker.url + "/metrics", timeout=5).text
     return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith("sglang:num_requests_total"))
 
@@ -70,7 +70,7 @@ def test_nothing_is_lost_when_a_worker_is_killed_and_restarted(router, workers):
     over = threading.Event()
 
     def ask(index, i):
-        """One request; every other client streams, every third asks what nobody asked before."""
+        """Sends one request. Every other client streams; every third sends a new request."""
         streams = index % 2 == 1
         prompt = f"{index}.{i} of them" if index % 3 == 0 else PREFIXES[(index + i) % len(PREFIXES)]
         got = b""
@@ -83,7 +83,7 @@ def test_nothing_is_lost_when_a_worker_is_killed_and_restarted(router, workers):
             assert response.ok and is_whole and is_right, (response.status_code, got[-200:])
             done.append(index)
         except (AssertionError, requests.RequestException, ValueError) as error:
-            # A stream that had begun cannot be begun anew by the router.
+            # The router cannot restart a stream that has begun.
             (cut if streams and got.startswith(b"data:") else lost).append(repr(error))
 
     def client(index):
@@ -107,6 +107,6 @@ def test_nothing_is_lost_when_a_worker_is_killed_and_restarted(router, workers):
         for thread in threads:
             thread.join()
     assert lost == []
-    assert len(cut) <= NUM_CLIENTS  # those that were with the killed worker
+    assert len(cut) <= NUM_CLIENTS  # those served by the killed worker
     for worker in workers:
         wait_until(lambda: is_idle(worker.url), "the engine is idle", timeout_s=5)

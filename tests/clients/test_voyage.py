@@ -1,4 +1,4 @@
-"""The voyageai package: embeddings, rerank, and the message of an error, which it reads in "detail" alone."""
+"""The voyageai package: embeddings, rerank, and the message of an error, which it reads only from "detail"."""
 
 import pytest
 import voyageai

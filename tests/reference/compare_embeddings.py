@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares `shortlist embed` with sentence-transformers: the cosine of each text's two vectors, and the Spearman
-correlation with people's judgements on the test split of the STS benchmark, for weights in f32, bf16 and int8.
+correlation with human judgements on the test split of the STS benchmark, for weights in f32, bf16 and int8.
 
 usage: compare_embeddings.py SHORTLIST MODEL STSBENCHMARK.tsv.gz [--threads N]
 
-Exits with 1 when a cosine is below its bound or a correlation off by more than it may.
-Needs: pip install sentence-transformers scipy. On a processor where PyTorch dies of SIGILL set
+Exits with 1 if a cosine is below its bound or a correlation differs by more than allowed.
+Needs: pip install sentence-transformers scipy. On a processor where PyTorch fails with SIGILL, set
 ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
-# Flags, least cosine, most that the correlation may differ.
+# Flags, minimum cosine, maximum difference of the correlation.
 KINDS = {
     "f32": (["--dtype", "f32"], 0.99999, 0.0005),
     "bf16": (["--dtype", "bf16"], 0.999, 0.0005),
@@ -40,7 +40,7 @@ def parse_args():
 
 
 def read_pairs(path):
-    """(split, score, sentence, sentence) of each row."""
+    """Returns (split, score, sentence, sentence) of each row."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         return [(row["split"], float(row["score"]), row["sentence1"], row["sentence2"]) for row in rows]
@@ -58,7 +58,7 @@ def our_vectors(args, texts, flags):
 
 
 def correlation(vectors, place, pairs):
-    """Spearman's, of cosines and scores."""
+    """Returns the Spearman correlation of cosines and scores."""
     def unit(index):
         rows = vectors[[place[pair[index]] for pair in pairs]].astype(np.float64)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)

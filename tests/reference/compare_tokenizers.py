@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares `shortlist tokenize` and `detokenize` with Hugging Face's `tokenizers`, with
-`sentencepiece` and with llama.cpp's expected ids, on a mixed corpus, and the time that encoding takes.
+"""Compares `shortlist tokenize` and `detokenize` with Hugging Face's `tokenizers`, with `sentencepiece` and with
+llama.cpp's expected ids, on a mixed corpus, and reports the encoding time.
 
 usage: compare_tokenizers.py SHORTLIST DATA [--megabytes N] [--only NAME] [--threads N]
   SHORTLIST  the binary
   DATA       the directory with tokenizers/ and corpora/
 
-A difference is counted as one of Unicode tables when the text holds a code point that both sides
-treat unlike on its own, between letters or beside a mark; any other is an error (exit code 1).
+A difference counts as one of Unicode tables if the text contains a code point that the two sides treat differently on
+its own, between letters or next to a mark. Any other difference is an error (exit code 1).
 Needs: pip install tokenizers sentencepiece
 """
 
@@ -68,7 +68,7 @@ def library_ids(tokenizer, texts):
 
 
 def unlike_code_points(path, tokenizer):
-    """Code points that both sides treat unlike."""
+    """Returns the code points that the two sides treat differently."""
     chars = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     texts = [f"a{c}a {c}1{c}'s {c}\u0301\u0316a\u0301{c}b\u0301{c}" for c in chars]
     ours, _ = our_ids(path, texts)
@@ -88,7 +88,7 @@ def spell_ranges(chars):
 
 
 def compare(name, path, tokenizer, texts):
-    """Number of differences that are nobody's tables' fault."""
+    """Returns the number of differences that Unicode tables do not explain."""
     ours, our_seconds = our_ids(path, texts)
     theirs, their_seconds = library_ids(tokenizer, texts)
     different = [i for i, (mine, other) in enumerate(zip(ours, theirs)) if mine != other]

@@ -2,8 +2,8 @@
 """Makes golden/pictures/broken.json: which broken copies of the pictures there Pillow refuses and which it reads.
 
 Pillow 13.0. usage: make_broken_picture_golden.py (after make_picture_golden.py)
-Three kinds of damage: `end` [at]: the file ends there; `flip` [at, bit]: one bit is another; `drop` [at, count]: bytes are missing.
-Writes very_wide.png too, a side beyond libpng's own bound of a million pixels.
+Three kinds of damage: `end` [at]: the file ends there; `flip` [at, bit]: one bit is inverted; `drop` [at, count]:
+bytes are missing. Also writes very_wide.png, with a side beyond libpng's own bound of a million pixels.
 """
 
 import io

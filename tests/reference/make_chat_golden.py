@@ -11,7 +11,7 @@ Run with a Python that has transformers, jinja2 and, for conversations.json, fsc
         lists every difference.
 
 A line or file: {"name", "template", "special_tokens", "cases": [{"messages", "tools",
-"add_generation_prompt", "variables", and "text", or "error" where the reference refuses}]}.
+"add_generation_prompt", "variables", and "text", or "error" if the reference rejects}]}.
 """
 
 import argparse
@@ -157,13 +157,13 @@ def render_all(name, template, num_cases, seed):
             case["text"] = tokenizer.apply_chat_template(
                 case["messages"], tools=case["tools"], chat_template=template, tokenize=False,
                 add_generation_prompt=case["add_generation_prompt"], **case["variables"])
-        except Exception as error:  # whatever the template or the interpreter raises
+        except Exception as error:  # any error of the template or the interpreter
             case["error"] = f"{type(error).__name__}: {error}"[:200]
         cases.append(case)
     return {"name": name, "template": template, "special_tokens": SPECIAL_TOKENS, "cases": cases}
 
 
-# Rendered with VALUES: what the language means, construct by construct.
+# Rendered with VALUES: the meaning of the language, construct by construct.
 VALUES = {
     "s": "Hello, wörld 🙂 x", "pad": " \u3000\t a b \n", "empty": "", "n": 7, "neg": -3, "f": 2.5, "t": True, "no": None,
     "xs": [3, 1, 2], "words": ["b", "A", "c", "a"], "d": {"b": 1, "A": [1, 2.0, None], "items": "shadowed", "q": "'\""},
@@ -315,7 +315,7 @@ MACROS = [
     "{% for x in [1, 1] %}{{ loop.changed() }}{% endfor %}",
 ]
 
-# What gives a generator, or nearly, and what is asked of one: each with each.
+# Generators and similar values, and operations on them: every combination.
 GENERATORS = [
     "xs|map('string')", "ds|map(attribute='k')", "words|map('upper')|map('lower')", "xs|select", "xs|select('odd')",
     "xs|reject('odd')", "ds|selectattr('k', 'eq', 1)", "ds|rejectattr('k')", "words|unique", "ds|unique(attribute='k')",
@@ -354,7 +354,7 @@ CONSUMERS = [
     "{% macro m(p, q) %}{{ p }}+{{ q }}{% endmacro %}{{ m(*g) }}", "{% set h = g|map('string') %}{{ h|list }}{{ g|list }}",
     "{% set ns = namespace(g=g) %}{{ ns.g|list }}{{ g|list }}", "{{ {'g': g}['g']|list }}{{ g|list }}", "{{ g|list is sequence }}",
 ]
-LOOPS = [  # where a condition is asked, and when
+LOOPS = [  # when and where a condition is evaluated
     "{% set ns = namespace(on=true) %}{% for x in xs if ns.on %}{{ x }}{% set ns.on = false %}{% else %}E{% endfor %}",
     "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.last }}{% set ns.n = ns.n + 1 %}{% endfor %}",
     "{% set ns = namespace(n=0) %}{% for x in xs if ns.n < 2 %}{{ x }}{{ loop.length }}{% set ns.n = ns.n + 1 %}{% endfor %}",
@@ -365,7 +365,7 @@ LOOPS = [  # where a condition is asked, and when
 
 
 def rendered(template):
-    """What a template prints of VALUES; null for an error, and for a print that names an address."""
+    """Returns what a template prints for VALUES; null for an error, and for output that contains an address."""
     try:
         text = chat_template_utils._compile_jinja_template(template).render(**VALUES)
     except Exception:
@@ -385,7 +385,7 @@ def more_language_cases():
 
 
 def continued_cases(num_cases, seed):
-    """Conversations whose last message is left open, in the families' templates."""
+    """Returns conversations whose last message is left open, in the families' templates."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **SPECIAL_TOKENS)
     cases = []
     for path in sorted(GOLDEN_DIR.glob("*.jinja")):
@@ -406,7 +406,7 @@ def continued_cases(num_cases, seed):
 
 
 def fastchat_cases(num_cases, seed):
-    """FastChat's own prompts, each message appended as its API server does."""
+    """Returns FastChat's own prompts, with each message appended as its API server does."""
     import importlib.util
     import sys
     origin = importlib.util.find_spec("fastchat").submodule_search_locations[0]
@@ -423,7 +423,7 @@ def fastchat_cases(num_cases, seed):
         for _ in range(num_cases):
             conversation = fastchat.conv_templates[name].copy()
             if name == "deepseek-chat":
-                conversation.system_message = ""  # its begin-of-text token is the tokenizer's to add
+                conversation.system_message = ""  # the tokenizer adds its begin-of-text token
             messages = []
             if rng.random() < 0.5:
                 messages.append({"role": "system", "content": rng.choice(PHRASES)})

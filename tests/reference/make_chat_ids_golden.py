@@ -2,8 +2,8 @@
 """Writes tests/reference/golden/chat_ids.json: token ids of conversations, as transformers' apply_chat_template
 gives them, for the small tokenizers of golden/tokenizers and for the demo pair's SentencePiece model.
 
-Where a message holds the spelling of a control token, the ids are those of a tokenizer whose control tokens are spelled
-otherwise, with the template that goes with it: there the message is nothing but text.
+If a message contains the spelling of a control token, the ids are those of a tokenizer whose control tokens have
+other spellings, with the matching template: there the message is only text.
 
 Needs: pip install transformers sentencepiece protobuf jinja2 (transformers 5.23.0 wrote the committed file)
 """
@@ -53,7 +53,7 @@ FAMILIES = {
     "llama3": ("llama3", [token("<|begin_of_text|>"), token("<|end_of_text|>"), token("<|eot_id|>")], LLAMA3,
                "<|begin_of_text|>", "<|eot_id|>"),
 }
-# name: members of tokenizer_config.json beside the demo pair's
+# name: members of tokenizer_config.json added to the demo pair's
 DEMO_FAMILIES = {
     "demo": {},
     "demo_legacy": {"legacy": True},

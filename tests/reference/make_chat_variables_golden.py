@@ -1,10 +1,10 @@
-"""Says which special tokens are variables of a chat template, for tests/text/chat/special_tokens_test.
+"""Lists which special tokens are variables of a chat template, for tests/text/chat/special_tokens_test.
 
     python tests/reference/make_chat_variables_golden.py
 
 writes tests/reference/golden/chat/special_tokens.json: cases of tokenizer_config.json ("config") and
-special_tokens_map.json ("map", or null for none) with the "tokens" that transformers' tokenizer has
-in special_tokens_map, which apply_chat_template gives to the template; null where it refuses them.
+special_tokens_map.json ("map", or null for none) with "tokens", the special_tokens_map of transformers' tokenizer,
+which apply_chat_template passes to the template; null if it rejects them.
 """
 
 import json

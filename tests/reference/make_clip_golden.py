@@ -1,5 +1,5 @@
-"""Makes tests/reference/golden/clip/*.json: the vectors that transformers gives for tiny CLIP models
-of random weights, of texts and of the pictures in golden/pictures.
+"""Makes tests/reference/golden/clip/*.json: transformers' vectors for tiny CLIP models of random weights, of texts
+and of the pictures in golden/pictures.
 
 Run with a Python that has numpy, pillow, torch and transformers, after make_picture_golden.py:
     ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 python tests/reference/make_clip_golden.py
@@ -29,14 +29,15 @@ VISION = dict(hidden_size=36, intermediate_size=40, num_hidden_layers=3, num_att
 # name: (text, vision)
 CASES = {
     "quick_gelu": (TEXT, VISION),
-    # As exports before transformers 4.31 say it: pooled at the largest id.
+    # As in exports before transformers 4.31: pooled at the largest id.
     "eos_2": (TEXT | dict(eos_token_id=2), VISION),
     "gelu": (TEXT | dict(hidden_act="gelu"), VISION | dict(hidden_act="gelu", patch_size=6, layer_norm_eps=1e-3)),
 }
 
 
 def texts():
-    """Of several lengths; the end twice, as where a batch is padded with it; not at all; a larger id behind it."""
+    """Yields texts of several lengths: with the end token twice, as in a padded batch; without it; with a larger id
+    after it."""
     yield [97, 98]
     yield [97, 5, 17, 3, 98]
     yield [97, 2, 60, 98, 98, 98]

@@ -1,12 +1,12 @@
-"""Makes tests/reference/golden/decoders/*.json: what transformers makes of tiny models of every
-architecture and every kind of rotary scaling.
+"""Makes tests/reference/golden/decoders/*.json: transformers' results for tiny models of every architecture and every
+kind of rotary scaling.
 
 Run with a Python that has numpy, torch and transformers:
     python tests/reference/make_decoder_golden.py
-Weights are not stored: both sides compute them from the tensor's name (see `weights` in tiny_models.py
-and GoldenWeights in tests/model/model_fixture.h). A case holds config.json's contents, the shapes of the tensors,
-prompt_ids, the 64 ids that greedy decoding with transformers' own cache emits in f32, and the
-logits behind some of them.
+Weights are not stored: both sides compute them from the tensor's name (see `weights` in tiny_models.py and
+GoldenWeights in tests/model/model_fixture.h). A case holds config.json's contents, the shapes of the tensors,
+prompt_ids, the 64 ids that greedy decoding with transformers' own cache emits in f32, and the logits after some of
+them.
 """
 
 import json
@@ -25,7 +25,7 @@ ARCHITECTURES = {
     "qwen2": ("qwen2", {}),
     "qwen3": ("qwen3", dict(head_dim=12)),
 }
-GEMMA = ("gemma", dict(head_dim=12))  # with one kind of rotary scaling alone
+GEMMA = ("gemma", dict(head_dim=12))  # with only one kind of rotary scaling
 
 LLAMA3 = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)
 
@@ -69,8 +69,8 @@ FURTHER = {
 }
 
 def decode(model, prompt):
-    """Greedy ids, the logits behind every LOGITS_EVERY-th, and the closest choice between the best
-    and the next logit, relative to the largest."""
+    """Returns greedy ids, the logits after every LOGITS_EVERY-th, and the smallest gap between the best and the next
+    logit, relative to the largest."""
     step, cache, greedy, rows, margin = torch.tensor([prompt]), None, [], [], float("inf")
     for i in range(NUM_GREEDY):
         with torch.no_grad():
@@ -98,8 +98,8 @@ def make_case(name, model_type, rope, overrides):
             shapes[key] = list(parameter.shape)
             parameter.copy_(torch.from_numpy(weights(key, shapes[key])))
 
-    # Of several prompts, the one with the most varied output among those after which no greedy
-    # choice hangs on the last bits.
+    # Of several prompts, the one with the most varied output among those for which no greedy choice depends on the
+    # last bits.
     best = None
     for offset in range(16):
         prompt = [1 + (7 * i * i + 3 * i + offset) % 60 for i in range(PROMPT_LEN)]
@@ -109,7 +109,7 @@ def make_case(name, model_type, rope, overrides):
     prompt, greedy, rows, margin = best
 
     stored = json.loads(config.to_json_string(use_diff=False))
-    # What transformers writes for every model, none of which bears on a decoder.
+    # Written by transformers for every model; irrelevant for a decoder.
     for key in ("id2label", "label2id", "transformers_version"):
         stored.pop(key, None)
     golden = dict(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes golden/decoding.json: what transformers makes of ids, with small tokenizers of many kinds.
+"""Makes golden/decoding.json: transformers' texts for ids, with small tokenizers of many kinds.
 
 transformers 5.24, tokenizers 0.23. usage: make_decoding_golden.py
 Each tokenizer has its files and rows of [ids, text without control tokens, text with them].

@@ -1,14 +1,13 @@
-"""Makes tests/reference/golden/eagle*: a tiny random EAGLE-1 draft beside its target, and what a
-plain PyTorch forward pass of it gives.
+"""Makes tests/reference/golden/eagle*: a tiny random EAGLE-1 draft with its target, and the results of a plain
+PyTorch forward pass.
 
 Run with a Python that has torch, transformers and safetensors:
     python tests/reference/make_eagle_golden.py
-Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens]
-(t_i+1), features [num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (what the draft
-makes of them). The network follows SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature],
-layers of which the first has no input norm, no final norm, rotary position i. A head of Qwen2's
-shape has biases of q, k and v; its vocabulary, and the copy of the embedding that it carries, may
-be padded otherwise than the target's.
+Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens] (t_i+1), features
+[num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (the draft's output for them). The network follows
+SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature], layers of which the first has no input norm, no final norm,
+rotary position i. A head of Qwen2's shape has biases of q, k and v. Its vocabulary, and its copy of the embedding,
+may be padded differently from the target's.
 """
 
 import torch
@@ -19,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCau
 NUM_TOKENS = 24
 
 CONFIG = tiny_config()
-del CONFIG["num_hidden_layers"]  # target and draft have their own
+del CONFIG["num_hidden_layers"]  # target and draft have different ones
 HIDDEN, FFN, VOCAB = CONFIG["hidden_size"], CONFIG["intermediate_size"], CONFIG["vocab_size"]
 HEADS, KV_HEADS = CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
 EPS, THETA, HEAD_DIM = CONFIG["rms_norm_eps"], 10000.0, HIDDEN // HEADS
@@ -88,7 +87,7 @@ def layer_forward(x, weights, i):
 
 
 def make_case(name, num_layers, bias, seed, is_qwen2=False, padding=0):
-    """`padding`: rows of the draft's vocabulary that the target has not, or the other way round."""
+    """`padding`: rows of the draft's vocabulary that the target does not have; if negative, the reverse."""
     torch.manual_seed(seed)
     directory = fresh_dir(name)
     if is_qwen2:

@@ -1,4 +1,4 @@
-"""Makes tests/reference/golden/embed/: what transformers and sentence-transformers make of hidden states.
+"""Makes tests/reference/golden/embed/: results of transformers and sentence-transformers for hidden states.
 
 Run with a Python that has torch, transformers 5.23 and sentence-transformers 6.2; on processors with AMX, with
 ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
@@ -58,7 +58,7 @@ def seq_begin():
 
 
 def randomise(model):
-    """Biases and norms are zero and one in a new model, which would hide a mistake."""
+    """Randomises biases and norms, which are zero and one in a new model and would hide a mistake."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
@@ -87,7 +87,7 @@ def make_classifier(name, model):
 
 
 def make_transformer(directory):
-    """A BERT that nobody runs: hidden states are drawn."""
+    """Makes a BERT that is never run: hidden states are random."""
     source = directory / "source"
     BertModel(BertConfig(**TINY)).save_pretrained(source)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123))]
@@ -97,7 +97,7 @@ def make_transformer(directory):
 
 
 def make_legacy(directory):
-    """Rewrites the files as versions 2 and 3 wrote them."""
+    """Rewrites the files in the format of versions 2 and 3."""
     modules = json.loads((directory / "modules.json").read_text())
     for module in modules:
         module["type"] = "sentence_transformers.models." + module["type"].split(".")[-1]
@@ -134,7 +134,7 @@ def settings_of(model):
 
 
 def run_modules(model, hidden):
-    """What the modules behind the transformer make of padded hidden states."""
+    """Applies the modules after the transformer to padded hidden states."""
     padded = torch.nn.utils.rnn.pad_sequence(hidden, batch_first=True)
     mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(h), dtype=torch.int64) for h in hidden], batch_first=True)
     features = dict(token_embeddings=padded, attention_mask=mask, prompt_length=PROMPT_LENGTH)

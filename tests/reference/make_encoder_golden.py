@@ -1,12 +1,10 @@
-"""Makes tests/reference/golden/encoders/*.json: the hidden states that transformers gives for tiny
-encoders of every architecture.
+"""Makes tests/reference/golden/encoders/*.json: transformers' hidden states for tiny encoders of every architecture.
 
 Run with a Python that has numpy, torch and transformers:
     ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 python tests/reference/make_encoder_golden.py
-Weights are not stored: both sides compute them from the tensor's name (see `weights` in
-tiny_models.py and GoldenWeights in tests/model/model_fixture.h). A case holds config.json's
-contents, the shapes of the tensors, and sequences: their ids and token types, and the hidden states
-behind the last layer, each sequence run alone in f32.
+Weights are not stored: both sides compute them from the tensor's name (see `weights` in tiny_models.py and
+GoldenWeights in tests/model/model_fixture.h). A case holds config.json's contents, the shapes of the tensors, and
+sequences: their ids and token types, and the hidden states after the last layer. Each sequence is run alone in f32.
 """
 
 import json
@@ -41,7 +39,7 @@ DISTILBERT = dict(
     max_position_embeddings=CONTEXT_LEN,
     num_labels=1,
 )
-# Rows for the padding id and those below it come before the first position.
+# Rows for the padding id and those below it precede the first position.
 ROBERTA = dict(
     BERT, max_position_embeddings=CONTEXT_LEN + 2, pad_token_id=1, type_vocab_size=1,
     layer_norm_eps=1e-5,
@@ -64,7 +62,7 @@ MODERN = dict(
     num_labels=1,
 )
 
-# name: (model type, kind of model, overrides, the architecture's name where it is another)
+# name: (model type, kind of model, overrides, the architecture's name if it differs)
 CASES = {
     "bert": ("bert", AutoModel, BERT, None),
     "contriever": ("bert", AutoModel, BERT | dict(num_attention_heads=2), "Contriever"),
@@ -89,8 +87,8 @@ CASES = {
 
 
 def sequences(num_token_types, pad):
-    """Lengths 1, some and the longest; ids that are no padding. For RoBERTa (`pad` is its padding
-    id, else None), which skips padding where it counts positions, one with padding in it too."""
+    """Yields sequences of length 1, some and the longest; without padding ids. For RoBERTa (`pad` is its padding id,
+    else None), which skips padding when it counts positions, one sequence contains padding."""
     for length in (1, 2, 17, CONTEXT_LEN):
         ids = [3 + (11 * i * i + 5 * i + length) % (VOCAB_SIZE - 3) for i in range(length)]
         types = [int(num_token_types > 1 and 3 * i > length) for i in range(length)]

@@ -1,11 +1,11 @@
-"""Makes tests/reference/golden/inputs.json and functions.json: what sentence-transformers makes of the files of a tiny
+"""Makes tests/reference/golden/inputs.json and functions.json: how sentence-transformers reads the files of a tiny
 BERT.
 
 Run with a Python that has torch, transformers 5.24 and sentence-transformers 6.2.
-inputs.json     inputs of texts that are too long and of pairs, by what is said about sides, lengths and token types.
-                [{"name", "files": {path: contents}, "truncation": tokenizer.json's member, "text", "second" (of a
+inputs.json     inputs of texts that are too long and of pairs, by settings of sides, lengths and token types.
+                [{"name", "files": {path: contents}, "truncation": tokenizer.json's member, "text", "second" (for a
                 CrossEncoder), "ids", "types" (null: the model gets none)}]
-functions.json  what a CrossEncoder applies to logits. [{"name", "files", "function": "raw" or "sigmoid"}]
+functions.json  the function that a CrossEncoder applies to logits. [{"name", "files", "function": "raw" or "sigmoid"}]
 """
 
 import json

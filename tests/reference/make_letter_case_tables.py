@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes text/jinja/letter_case_tables.h: what Python's str methods know beyond one letter for one.
+"""Writes text/jinja/letter_case_tables.h: case mappings of Python's str methods beyond one letter to one letter.
 
 Python 3.11 (Unicode 14). usage: make_letter_case_tables.py
-Everything is asked of str.upper, str.title, str.lower and int themselves.
+All values come from str.upper, str.title, str.lower and int themselves.
 """
 
 import unicodedata

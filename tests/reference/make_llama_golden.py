@@ -2,7 +2,7 @@
 
 Run with a Python that has torch, transformers and safetensors:
     python tests/reference/make_llama_golden.py
-Each case holds config.json, its weights as transformers saves them, and golden.safetensors with
+Each case holds config.json, its weights as saved by transformers, and golden.safetensors with
 input_ids [num_tokens] and logits [num_tokens, vocab_size], computed in f32 from the stored weights.
 """
 
@@ -77,7 +77,8 @@ def make_case(name, overrides, dtype, shard_size, seed):
 
 
 def write_rope_in_the_old_way(path):
-    """Most published checkpoints have rope_scaling and torch_dtype, as transformers 4 wrote."""
+    """Writes rope_scaling and torch_dtype like transformers 4, as most published checkpoints have
+    them."""
     config = json.loads(path.read_text())
     rope = config.pop("rope_parameters")
     config["rope_theta"] = rope["rope_theta"]

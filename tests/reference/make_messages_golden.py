@@ -1,8 +1,9 @@
-"""Makes tests/reference/golden/messages.json: what sentence-transformers makes of texts and pairs that go through a chat
-template, and where they do not.
+"""Makes tests/reference/golden/messages.json: how sentence-transformers reads texts and pairs that go through a chat
+template, and those that do not.
 
 Run with a Python that has torch, transformers 5.24 and sentence-transformers 6.2.
-[{"name", "files": {path: contents}, "text", "second" (of a CrossEncoder), "prompt", "ids" (null: the pair is refused)}]
+[{"name", "files": {path: contents}, "text", "second" (for a CrossEncoder), "prompt", "ids" (null: the pair is
+rejected)}]
 """
 
 import tempfile
@@ -15,12 +16,12 @@ from transformers import BertForSequenceClassification, BertModel
 
 FLAT = "{% for m in messages %}[CLS] {{ m.role }} : {{ m.content }} [SEP] {% endfor %}{% if add_generation_prompt %}z z{% endif %}"
 TYPED = "{% for m in messages %}[CLS] {{ m.role }} : {% for c in m.content %}{% if c.type == 'text' %}{{ c.text }}{% endif %}{% endfor %} [SEP] {% endfor %}"
-# A prompt stands behind the text.
+# A prompt follows the text.
 LATE = "{% for m in messages if m.role != 'system' %}{{ m.content }} {% endfor %}[SEP] {% for m in messages if m.role == 'system' %}{{ m.content }}{% endfor %} w"
 NO_END = "{% for m in messages %}{{ m.content }} {% endfor %}"
 NOTHING = "[CLS] a b c [SEP]"
 VARIABLES = "[CLS] {{ word }}{{ words | length }} {{ messages[0].content }} [SEP]"
-# As Qwen2.5's and many others', for which a pair is nothing.
+# As in Qwen2.5 and many others, whose templates write nothing for a pair.
 KNOWN_ROLES = "{% for m in messages %}{% if m.role in ['system', 'user'] %}{{ m.content }} [SEP] {% endif %}{% endfor %}"
 QUERY_ALONE = "{% for m in messages if m.role != 'document' %}{{ m.content }} [SEP] {% endfor %}"
 RAISES = "{% for m in messages %}{% if m.role not in ['system', 'user'] %}{{ raise_exception('no such role') }}{% endif %}{{ m.content }} {% endfor %}"

@@ -1,10 +1,10 @@
-"""Makes tests/reference/golden/outputs/: what transformers, sentence-transformers and FlagEmbedding's formulae make of texts
-with tiny random models, from text to result.
+"""Makes tests/reference/golden/outputs/: results of transformers, sentence-transformers and FlagEmbedding's formulae
+for texts with tiny random models, from text to result.
 
 Run with a Python that has torch, transformers 5.24 and sentence-transformers 6.2; on processors with AMX, with
 ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16.
 
-Each directory is a whole model with a golden.json beside it.
+Each directory is a whole model with a golden.json.
 bge_m3                    {"texts": [{"text", "ids", "dense", "sparse": [[id, weight]], "multi_vector"}], "scores": MaxSim of
                           each text as a query (row) for each as a document}. FlagEmbedding 1.4.2 is restated: its M3Embedder
                           (inference/embedder/encoder_only/m3.py) and EncoderOnlyEmbedderM3ModelForInference.
@@ -60,7 +60,7 @@ assert len(BERT) == len(ROBERTA) == VOCAB
 
 
 def save_tokenizer(directory, words, **names):
-    """Words between blanks; what stands round a text by BERT's or RoBERTa's names, or nothing."""
+    """Saves a tokenizer of words between blanks, with BERT's or RoBERTa's tokens around a text, or none."""
     ids = {word: i for i, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token=names.get("unk_token", words[0])))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -88,7 +88,7 @@ def rounded(tensor):
 
 
 def pairs(weights):
-    """[[id, weight]] of {id: weight}, in the order of ids."""
+    """Returns [[id, weight]] of {id: weight}, in the order of ids."""
     return [[i, round(float(weights[i]), 7)] for i in sorted(weights)]
 
 
@@ -100,7 +100,7 @@ def make_bge_m3():
     save_roberta_tokenizer(directory)
     sparse_linear, colbert_linear = torch.nn.Linear(HIDDEN, 1), torch.nn.Linear(HIDDEN, 8)
     torch.save(sparse_linear.state_dict(), directory / "sparse_linear.pt")
-    torch.save(colbert_linear.half().state_dict(), directory / "colbert_linear.pt")  # as some are kept
+    torch.save(colbert_linear.half().state_dict(), directory / "colbert_linear.pt")  # some checkpoints store it so
     colbert_linear.float()
     tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
     special = [tokenizer.special_tokens_map[f"{name}_token"] for name in ("cls", "eos", "pad", "unk")]
@@ -121,7 +121,7 @@ def make_bge_m3():
 
 
 def make_heads():
-    """Of tests/support/tiny_encoder.py and TinyEncoder, whose states are of 36 values."""
+    """Makes heads for tests/support/tiny_encoder.py and TinyEncoder, whose states have 36 values."""
     directory = fresh_dir("outputs", "heads_36")
     torch.save(torch.nn.Linear(36, 1).state_dict(), directory / "sparse_linear.pt")
     torch.save(torch.nn.Linear(36, 8).state_dict(), directory / "colbert_linear.pt")
@@ -138,7 +138,8 @@ def splade_entries(encode, tokenizer):
 
 @torch.no_grad()
 def make_splade(name, model, save_tokenizer_to):
-    """A published checkpoint without modules.json: Naver's formula, max over places of log(1 + relu(logits))."""
+    """Makes a published checkpoint without modules.json: Naver's formula, max over positions of log(1 +
+    relu(logits))."""
     directory = fresh_dir("outputs", name)
     save_model(randomise(model), directory)
     save_tokenizer_to(directory)
@@ -149,7 +150,7 @@ def make_splade(name, model, save_tokenizer_to):
 
 
 def make_sparse_encoder():
-    """sentence-transformers' own directory of one."""
+    """Makes sentence-transformers' own directory of a sparse encoder."""
     directory = fresh_dir("outputs", "splade_sentence_transformers")
     source = make_splade("source", BertForMaskedLM(BertConfig(**TINY)), save_bert_tokenizer)
     transformer = Transformer(str(source), transformer_task="fill-mask")
@@ -199,14 +200,14 @@ def make_zero_shot():
 
 TEMPLATES = ["it is {}.", "{}", "it is {0}, or not", "{{{}}}", "a }}{}{{ b", "{{}} {}", "none", "{{}}", "{} or {}",
              "{0} or {0}", "{} or {0}", "{1}", "{label}", "{!r}", "{:>9}", "{", "}", "{} {", "a } b {}", "{0"]
-# What the pipeline takes and this project refuses: a place for no label, the label twice, written in another way.
+# Accepted by the pipeline, rejected by this project: no place for the label, two places, or a format for it.
 REFUSED = ["{{}}", "{0} or {0}", "{!r}", "{:>9}"]
 LABELS = [["contradiction", "neutral", "entailment"], ["entailment", "contradiction", "neutral"],
           ["neutral", "ENTAILMENT", "Contradiction"], ["not_entailment", "entailment"], ["Entailed", "not_entailment"]]
 
 
 def make_zero_shot_rules():
-    """The pipeline's own code without a model: how it reads templates, and which labels it compares."""
+    """Runs the pipeline's own code without a model: how it reads templates, and which labels it compares."""
     templates = []
     for template in TEMPLATES:
         try:

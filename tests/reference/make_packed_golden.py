@@ -1,10 +1,10 @@
-"""Makes tests/reference/golden/packed/*.safetensors: linear layers as GPTQ and AWQ pack them, and
-the weights that AutoGPTQ 0.7.1 and AutoAWQ 0.2.9 make of them, in f16.
+"""Makes tests/reference/golden/packed/*.safetensors: linear layers packed by GPTQ and AWQ, and their weights as
+unpacked by AutoGPTQ 0.7.1 and AutoAWQ 0.2.9, in f16.
 
 Run with a Python that has numpy, torch, transformers and safetensors, after
     pip install --no-deps auto-gptq==0.7.1 autoawq==0.2.9
-(only two of their source files are loaded, so that nothing else has to fit).
-Each file holds qweight, qzeros, scales, g_idx where the layer has one, and weight [out, in].
+(only two of their source files are loaded, so that nothing else has to fit). Each file holds qweight, qzeros, scales,
+g_idx if the layer has one, and weight [out, in].
 """
 
 import importlib.util

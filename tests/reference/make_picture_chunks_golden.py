@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes golden/pictures/chunks.json: PNG and WebP files whose chunks stand where, or say what, they should not, and what
-Pillow makes of them.
+"""Makes golden/pictures/chunks.json: PNG and WebP files with misplaced or invalid chunks, and Pillow's results for
+them.
 
 Pillow 13.0, transformers 5.24, numpy 2. usage: make_picture_chunks_golden.py
-Each case has the file, and its pixels as transformers' `convert_to_rgb` gives them of a loaded picture, or null where Pillow
-refuses it.
+Each case has the file, and its pixels as transformers' `convert_to_rgb` returns them for a loaded picture, or null if
+Pillow rejects it.
 """
 
 import io
@@ -31,7 +31,7 @@ def broken_sum(data):
 
 
 def kinds():
-    """IHDR, PLTE or nothing, the pixels' bytes, and a tRNS of its kind."""
+    """Returns IHDR, PLTE or nothing, the pixels' bytes, and a tRNS of the matching kind."""
     grey = np.arange(24, dtype=np.uint8).reshape(4, 6) * 9
     rgb = scene(6, 4, 3, seed=21)
     rows = lambda array: b"".join(b"\0" + row.tobytes() for row in array)
@@ -99,7 +99,7 @@ def pngs():
 
 
 def random_pngs(rng, count):
-    """Chunks of one kind in any order and number."""
+    """Yields PNGs with chunks of one kind in any order and number."""
     for i in range(count):
         name, (head, palette, rows, keys) = rng.choice(sorted(kinds().items()))
         parts = [palette] if palette else []
@@ -161,7 +161,7 @@ def main():
     for name, data in [*pngs(), *random_pngs(random.Random(5), 60), *webps()]:
         try:
             image = Image.open(io.BytesIO(data))
-            image.load()  # without it, what stands behind the pixels comes too late for convert_to_rgb
+            image.load()  # without it, chunks after the pixels come too late for convert_to_rgb
             pixels = text(convert_to_rgb(image, return_numpy=True))
         except Exception:
             pixels = None

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes golden/pictures: small pictures of every kind, and what Pillow makes of them.
+"""Makes golden/pictures: small pictures of every kind, and Pillow's results for them.
 
 Pillow 13.0, transformers 5.24, numpy 2. usage: make_picture_golden.py
-`expected.json` has for each file its size, its pixels as transformers' `convert_to_rgb` gives them, and what is left of these by
-two processors: the shorter edge to 24, of which 24 x 24 are cut, bicubic; and to 18 x 11 (height x width), bilinear.
+For each file, `expected.json` has its size, its pixels as transformers' `convert_to_rgb` returns them, and the output
+of two processors: the shorter edge to 24 and a 24 x 24 crop, bicubic; and to 18 x 11 (height x width), bilinear.
 """
 
 import base64
@@ -21,7 +21,7 @@ OUT = Path(__file__).parent / "golden" / "pictures"
 
 
 def scene(width, height, channels, seed):
-    """Smooth shapes with some noise: what a codec may and may not keep."""
+    """Returns smooth shapes with some noise: content that a codec may and may not keep."""
     random = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width]
     planes = []
@@ -36,7 +36,7 @@ def chunk(kind, data):
 
 
 def png(width, height, depth, color, rows, interlace=0, before=b""):
-    """A PNG of filtered rows, for what Pillow does not write."""
+    """Returns a PNG of filtered rows, for formats that Pillow does not write."""
     header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, interlace)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + before + chunk(b"IDAT", zlib.compress(rows)) +
             chunk(b"IEND", b""))
@@ -61,14 +61,14 @@ def make_pictures():
     rgb = Image.fromarray(scene(47, 35, 3, seed=1))
     rgba = Image.fromarray(scene(31, 26, 4, seed=2))
     deep = (scene(19, 23, 3, seed=3).astype(np.uint16) * 257 + np.arange(19)[None, :, None]).astype(">u2")
-    # Grey values that fit 8 bits too, since Pillow cuts the others at 255.
+    # Grey values that fit 8 bits too, since Pillow clips the others at 255.
     deep_grey = (np.arange(19 * 23).reshape(23, 19) * 3 % 700).astype(">u2")
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by 90 degrees
+    exif[0x0112] = 6  # to be rotated by 90 degrees
     two_bits = b"".join(b"\0" + bytes([0x1b, 0xe4, 0x93]) for _ in range(5))
     palette = bytes(range(30))  # ten colours; pixels name twelve
     twelve = b"".join(b"\0" + bytes((x + y) % 12 for x in range(13)) for y in range(9))
-    # A colour that is there, or one whose lower 8 bits are, which are what Pillow compares.
+    # A color that occurs, or one whose lower 8 bits occur, which are what Pillow compares.
     key = np.asarray(rgb)[3, 5].tolist()
     key_16 = [(channel >> 8) + 256 for channel in deep[3, 5].tolist()]
     frames = [Image.fromarray(scene(24, 24, 3, seed=s)) for s in (7, 8)]

@@ -1,5 +1,5 @@
-"""Makes tests/reference/golden/rerankers/*.json: what transformers makes of pairs by tiny rerankers that answer yes
-or no, prompted as the model cards of Qwen3-Reranker and bge-reranker-v2-gemma do it.
+"""Makes tests/reference/golden/rerankers/*.json: transformers' results for pairs with tiny rerankers that answer yes
+or no, prompted as in the model cards of Qwen3-Reranker and bge-reranker-v2-gemma.
 
 Run with a Python that has numpy, torch, tokenizers and transformers:
     python tests/reference/make_reranker_golden.py
@@ -111,7 +111,7 @@ KINDS = {
 def make_case(name, tokenizer):
     model_type, ids_of, score_of = KINDS[name]
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<bos>", eos_token="<eos>")
-    # The same without control tokens, for what people type.
+    # The same without control tokens, for text typed by people.
     plain = json.loads(tokenizer.to_str())
     plain["added_tokens"] = []
     plain = Tokenizer.from_str(json.dumps(plain))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/golden/tokenizer_classes.json: what transformers' AutoTokenizer puts round a text, by the class
-and flags of tokenizer_config.json and the post-processor of tokenizer.json.
+"""Writes tests/reference/golden/tokenizer_classes.json: the tokens that transformers' AutoTokenizer puts around a
+text, by the class and flags of tokenizer_config.json and the post-processor of tokenizer.json.
 
 Needs: pip install transformers (5.23.0 wrote the committed file)
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/golden/tokenizer_config.json: what transformers' AutoTokenizer makes of a tokenizer.json under
+"""Writes tests/reference/golden/tokenizer_config.json: how transformers' AutoTokenizer reads a tokenizer.json with
 the options and special tokens of tokenizer_config.json, special_tokens_map.json and config.json.
 
-Each case says which major version of transformers is its reference. Run the script once with either version: it fills in
-the rows of the version that it finds and keeps the others.
+Each case names the major version of transformers that is its reference. Run the script once with each version: it
+fills in the rows of the version that it finds and keeps the others.
 
 Needs: pip install transformers (5.24.0 and 4.57.1 wrote the committed file)
 """
@@ -201,7 +201,7 @@ def cases():
             ("BarthezTokenizer", "xlm_r", PIECES, {}), ("BarthezTokenizer", "xlm_r", PIECES, {"add_prefix_space": False}),
             ("ReformerTokenizer", "marks", SPACES, {})]:
         case(f"{name} {flags}", document, texts, {"tokenizer_class": name, **flags})
-    # Without a class: that of the model's type, or of config.json.
+    # Without a class: the class of the model's type, or of config.json.
     case("no class, bert", "bert_cased", WORDS, {}, model={"model_type": "bert"})
     case("no class, gpt2", "bytes_digits", BYTES, {"add_prefix_space": True}, model={"model_type": "gpt2"})
     case("no class, llama", "sentencepiece", SPACES, {}, model={"model_type": "llama"})
@@ -225,7 +225,7 @@ def cases():
         case(f"both files {flags}", "bytes+u", texts, plain | added(u, **flags))
     case("named and not special", "bytes+u", texts, plain | {"pad_token": "<u>"})
     case("XLNet", "xlnet", PIECES, {"tokenizer_class": "XLNetTokenizer", "do_lower_case": True}, 4, {"transformers_version": "4.44.0"})
-    # Whose naming makes a token special that is not; and ids of those that the vocabulary lacks.
+    # Names that make an ordinary token special, and ids of tokens that the vocabulary lacks.
     new_texts = ["ab <u> ab", "a<new>b", "<n2> <n3> <n1>", "<|endoftext|>"]
     for version in [4, 5]:
         saved = {"transformers_version": f"{version}.1.0"}
@@ -243,7 +243,7 @@ def cases():
                               {"additional_special_tokens": ["<n2>"], "extra_special_tokens": {"b": "<n3>"}}]:
             for name in ["PreTrainedTokenizerFast", "GPTNeoXTokenizer"]:
                 case(f"{name} lacks {named}", "bytes", new_texts, {"tokenizer_class": name} | named, version, saved)
-    # Qwen 2's class adds its special tokens once more, without flags.
+    # Qwen 2's class adds its special tokens again, without flags.
     flags = {"lstrip": True, "rstrip": True, "normalized": True}
     strips = SPECIAL | flags
     for named in [{"pad_token": "<u>"}, {"eos_token": "<u>"}, {"bos_token": strips}, {"extra_special_tokens": ["<u>"]},
@@ -257,7 +257,7 @@ def cases():
              {"transformers_version": "4.44.0"})
     for flag in [{"single_word": True}, {"special": True, "lstrip": True}]:
         case(f"Qwen2 {flag}", "bytes+u", texts, {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<u>"} | added(u, **flag))
-    # What transformers 5 makes of checkpoints that transformers 4 saved.
+    # How transformers 5 reads checkpoints that transformers 4 saved.
     saved = {"transformers_version": "4.44.0"}
     for flags in [{}, {"add_prefix_space": True}, {"add_prefix_space": False}]:
         case(f"Qwen2 of 4 {flags}", "qwen", BYTES, {"tokenizer_class": "Qwen2Tokenizer"} | flags, model=saved)
@@ -265,7 +265,7 @@ def cases():
         case(f"ALBERT of 4 {flags}", "albert", PIECES, {"tokenizer_class": "AlbertTokenizer"} | flags, model=saved)
     case("GPT-NeoX of 4", "neox_with_ends", BYTES, {"tokenizer_class": "GPTNeoXTokenizer", "pad_token": "<|endoftext|>"},
          model=saved)
-    # Classes of transformers 4 that make the template of their flags.
+    # Classes of transformers 4 that build the template from their flags.
     for flags in [{}, {"add_bos_token": True}, {"add_bos_token": False}, {"add_bos_token": None}, {"add_eos_token": True},
                   {"add_bos_token": True, "add_eos_token": True}, {"add_bos_token": False, "add_eos_token": True}]:
         named = {"pad_token": "<unk>"}
@@ -282,12 +282,12 @@ def cases():
     for model_type in ["llama", "mistral", "phi3", "gemma2"]:
         case(f"no class, {model_type} of 4", "sentencepiece", SPACES, {**ENDS, "pad_token": "<unk>", "add_eos_token": True}, 4,
              {"transformers_version": "4.57.1", "model_type": model_type})
-    # ALBERT's template is that of the file; without one the class's own, of the tokens that are named.
+    # ALBERT's template is the file's; without one, the class's own, with the named tokens.
     for named in [{}, {"cls_token": "<s>"}, {"cls_token": "<s>", "sep_token": "<pad>"}]:
         for model in [{}, saved]:
             case(f"ALBERT {named} {model}", "albert_with_ends", PIECES, {"tokenizer_class": "AlbertTokenizer"} | named, model=model)
     case("ALBERT without a template", "albert", PIECES, {"tokenizer_class": "AlbertTokenizer", "cls_token": "<pad>"})
-    # The unknown token of the model is that of the class.
+    # The model's unknown token is that of the class.
     for named in [{}, {"unk_token": "<unk>"}, {"unk_token": SPECIAL | {"content": "<unk>"}}]:
         case(f"CLIP {named}", "clip", ["ab AB", "x ab", "abx"], {"tokenizer_class": "CLIPTokenizer"} | named)
     for name in ["BertTokenizer", "MPNetTokenizer"]:

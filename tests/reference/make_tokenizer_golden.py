@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/golden/tokenizers/*.json: small tokenizers of every family, with what
-Hugging Face's `tokenizers` makes of hard texts.
+"""Writes tests/reference/golden/tokenizers/*.json: small tokenizers of every family, with the results of Hugging
+Face's `tokenizers` for hard texts.
 
-usage: make_tokenizer_golden.py TEXT_FILE...   (what the tokenizers are trained on; without one, only those
-that are made by hand)
+usage: make_tokenizer_golden.py TEXT_FILE...   (training texts; without any, only the hand-made tokenizers)
 Needs: pip install tokenizers (0.23.3 wrote the committed files)
 """
 
@@ -104,7 +103,7 @@ def clip(corpus):
                                   show_progress=False)
     tokenizer.train_from_iterator(corpus, trainer)
     vocab = json.loads(tokenizer.to_str())["model"]
-    for char in alphabet:  # the original has each byte at a word's end as well
+    for char in alphabet:  # the original also has each byte at a word's end
         vocab["vocab"].setdefault(char + "</w>", len(vocab["vocab"]))
     tokenizer.model = models.BPE(vocab["vocab"], [tuple(m) for m in vocab["merges"]],
                                  end_of_word_suffix="</w>", unk_token="<|endoftext|>", fuse_unk=False)
@@ -115,7 +114,7 @@ def clip(corpus):
 
 
 def byte_fallback(corpus, normalizer, pre_tokenizer):
-    """Llama-style BPE: the vocabulary of a trained model with the byte tokens put in."""
+    """Makes a Llama-style BPE: the vocabulary of a trained model with the byte tokens inserted."""
     trainer = trainers.BpeTrainer(vocab_size=VOCAB_SIZE, special_tokens=SPECIALS, show_progress=False,
                                   limit_alphabet=90)
     marked = (line.replace(" ", "▁") for line in corpus)
@@ -176,7 +175,7 @@ def bert_cased(corpus):
 def unigram(corpus, specials, unk, normalizer, pre_tokenizer, **options):
     trainer = trainers.UnigramTrainer(vocab_size=VOCAB_SIZE, special_tokens=specials, unk_token=unk,
                                       show_progress=False)
-    corpus = [line for line in corpus if line.isascii()]  # it wants every character in the vocabulary
+    corpus = [line for line in corpus if line.isascii()]  # it needs every character in the vocabulary
     tokenizer = trained(models.Unigram(), trainer, corpus, normalizer, pre_tokenizer)
     model = json.loads(tokenizer.to_str())["model"]
     vocab = [(piece, round(score, 3)) for piece, score in model["vocab"]]
@@ -236,7 +235,7 @@ def word_level(_):
 
 
 def merged(words, alphabet):
-    """Vocabulary and merges that build each of `words` from the left."""
+    """Returns vocabulary and merges that build each of `words` from the left."""
     names, merges = list(alphabet), []
     for word in words:
         for end in range(2, len(word) + 1):
@@ -272,7 +271,8 @@ def gpt1(_):
 
 
 def boundaries(_):
-    """Words as Oniguruma's classes cut them, and a decoder that replaces by regular expressions."""
+    """Makes a tokenizer that splits words by Oniguruma's classes, and a decoder that replaces by regular
+    expressions."""
     vocab, merges = merged(["the", "Hello"], sorted(pre_tokenizers.ByteLevel.alphabet()))
     tokenizer = Tokenizer(models.BPE(vocab, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
@@ -283,7 +283,7 @@ def boundaries(_):
     return tokenizer
 
 
-# Made by hand, without texts to train on.
+# Hand-made, without training texts.
 SMALL = [word_level, byte_normalizer, gpt1, boundaries]
 FAMILIES = [gpt2, llama3, qwen2, roberta, falcon, clip, llama2, mistral, bert, bert_cased, xlm_r, xlnet,
             words]

@@ -1,5 +1,5 @@
-"""Makes tests/reference/golden/torch/: one tiny random model as safetensors and as torch.save writes
-it in several ways.
+"""Makes tests/reference/golden/torch/: one tiny random model as safetensors and as written by torch.save in several
+ways.
 
 Run with a Python that has torch, transformers and safetensors:
     python tests/reference/make_torch_golden.py
@@ -34,7 +34,7 @@ def main():
     torch.save(dict(model.named_parameters()), directory / "parameters.bin")
     torch.save(state, directory / "legacy.bin", _use_new_zipfile_serialization=False)
 
-    # Views into one storage, as older scripts saved fused weights.
+    # Views into one storage, as saved by older scripts for fused weights.
     flat = torch.cat([tensor.reshape(-1) for tensor in state.values()])
     views, at = collections.OrderedDict(), 0
     for name, tensor in state.items():
@@ -64,7 +64,7 @@ def main():
 
 
 def make_integers(directory):
-    """Token maps as torch.save writes them: ids 7 12 99 500 900 where the dtype holds them."""
+    """Writes token maps as torch.save does: ids 7 12 99 500 900 if the dtype can hold them."""
     ids = [7, 12, 99, 500, 900]
     torch.save(torch.tensor(ids, dtype=torch.uint16), directory / "map_uint16.pt")
     with_gaps = torch.arange(40).to(torch.uint32)

@@ -1,4 +1,4 @@
-"""What the makers of golden models share: where they write, and the shape of a tiny model."""
+"""Shared by the makers of golden models: where they write, and the shape of a tiny model."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ MASK = (1 << 64) - 1
 
 
 def tiny_config(**overrides):
-    """Fields of a decoder's config.json, small but with nothing degenerate about them."""
+    """Returns fields of a decoder's config.json, small but without degenerate values."""
     return dict(
         vocab_size=100,
         hidden_size=32,
@@ -28,7 +28,7 @@ def tiny_config(**overrides):
 
 
 def fresh_dir(*parts):
-    """An empty directory below GOLDEN_DIR."""
+    """Makes an empty directory below GOLDEN_DIR."""
     directory = GOLDEN_DIR.joinpath(*parts)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -36,7 +36,7 @@ def fresh_dir(*parts):
 
 
 def save_model(model, directory, **options):
-    """config.json and weights, as transformers saves them."""
+    """Saves config.json and weights as transformers does."""
     model.save_pretrained(directory, **options)
     (directory / "generation_config.json").unlink(missing_ok=True)
 
@@ -46,8 +46,9 @@ def write_json(path, value, **style):
 
 
 def weights(name, shape):
-    """[-1, 1) from SplitMix64 over the index, seeded with the name's FNV-1a hash, then spread so
-    that every operation shows in the logits. All in f32, bit for bit as the tests do it."""
+    """Returns values in [-1, 1) from SplitMix64 over the index, seeded with the name's FNV-1a hash,
+    then spread so that every operation shows in the logits. All in f32, bit for bit as in the
+    tests."""
     seed = 0xCBF29CE484222325
     for byte in name.encode():
         seed = ((seed ^ byte) * 0x100000001B3) & MASK

@@ -1,5 +1,5 @@
-"""Tokenizers of Hugging Face's `tokenizers` for the families that the data directory holds as vocabulary and
-merges, ranks or SentencePiece models only, and mixed texts to encode.
+"""Tokenizers of Hugging Face's `tokenizers` for the families that the data directory holds only as vocabulary and
+merges, ranks or SentencePiece models, and mixed texts to encode.
 
 Needs: pip install tokenizers sentencepiece
 """
@@ -95,7 +95,7 @@ def clip(data):
 
 
 def proto_fields(message):
-    """(number, value) of each field of a protobuf message; bytes where it has a length."""
+    """Yields (number, value) of each field of a protobuf message; bytes if it has a length."""
     def varint(at):
         value = shift = 0
         while True:
@@ -118,7 +118,7 @@ def proto_fields(message):
 
 
 def charsmap(path):
-    """SentencePiece's normaliser table of a model file."""
+    """Returns SentencePiece's normaliser table of a model file."""
     normalizer = dict(proto_fields(path.read_bytes()))[3]
     return dict(proto_fields(normalizer))[2]
 
@@ -164,7 +164,7 @@ def xlnet(data):
 
 
 def mistral(data):
-    """The BPE of a SentencePiece model as the library's converters write it."""
+    """Returns the BPE of a SentencePiece model as the library's converters write it."""
     path = data / "mistral/mistral_instruct_tokenizer_240323.model.v3"
     processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
     pieces = [processor.id_to_piece(i) for i in range(len(processor))]
@@ -205,7 +205,8 @@ def random_text(rng):
 
 
 def documents(data, num_bytes):
-    """As much of each of the corpora and of Python's standard library, in texts of up to 20,000 characters."""
+    """Returns equal amounts of each of the corpora and of Python's standard library, in texts of up to 20,000
+    characters."""
     texts = []
     sources = [(json.loads(line)["text"] for line in lzma.open(path, "rt", encoding="utf-8"))
                for path in sorted((data / "corpora").glob("*.xz"))]
@@ -223,7 +224,7 @@ def documents(data, num_bytes):
 
 
 def corpus(data, num_bytes):
-    """Documents, then everything that is hard."""
+    """Returns documents, then hard texts."""
     texts = documents(data, num_bytes)
     tokenizers = data / "tokenizers"
     for name in ("data_wagahaiwa_nekodearu.txt", "data_botchan.txt"):
@@ -240,8 +241,8 @@ FAMILIES = (qwen, roberta, clip, xlm_r, xlnet, mistral)
 
 
 def tokenizer_files(data, folder, names=None):
-    """Path of a tokenizer.json by family, of all or of `names`; what the data directory does not hold is made in
-    `folder`."""
+    """Returns the path of a tokenizer.json by family, of all or of `names`. Files missing in the data directory are
+    made in `folder`."""
     tokenizers = data / "tokenizers"
     paths = {path.parent.name: str(path) for path in sorted(tokenizers.glob("*/tokenizer.json"))}
     for family in FAMILIES:

@@ -1,8 +1,8 @@
-"""Tiny encoders as model directories, for servers in tests; of the Python 3.11 standard library alone.
+"""Tiny encoders as model directories, for servers in tests; uses only the Python 3.11 standard library.
 
 A golden encoder (tests/reference/golden/encoders) with the weights that GoldenWeights computes from tensors' names
-(tests/model/model_fixture.h), an embedding with a row for each id of a golden WordPiece tokenizer, and the files that
-make it a sentence-transformers model: as TinyEncoder of tests/runtime."""
+(tests/model/model_fixture.h), an embedding with a row for each id of a golden WordPiece tokenizer, and the files of a
+sentence-transformers model, as in TinyEncoder of tests/runtime."""
 
 import json
 import math
@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parents[1] / "reference/golden"
-MAX_TOKENS = 30  # of an input
+MAX_TOKENS = 30  # per input
 _MASK = (1 << 64) - 1
 
 
@@ -47,8 +47,8 @@ def _safetensors(shapes):
 
 
 def write_tiny_encoder(directory, golden, heads=False):
-    """`golden`: "bert", which makes vectors of 36 dimensions (with `heads` sparse vectors and multi-vectors too), or
-    "bert_classification", which makes one score. Returns the directory, made where it is missing."""
+    """`golden`: "bert", which makes vectors of 36 dimensions (with `heads` also sparse vectors and multi-vectors), or
+    "bert_classification", which makes one score. Returns the directory, created if missing."""
     directory = Path(directory)
     case = json.loads((GOLDEN / f"encoders/{golden}.json").read_text())
     tokenizer = json.loads((GOLDEN / "tokenizers/bert.json").read_text())["tokenizer"]

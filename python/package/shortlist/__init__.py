@@ -1,7 +1,7 @@
-"""The head of a draft model over the tokens that are likely now, and the vocabulary that says which these are.
+"""The head of a draft model over the currently likely tokens, and the vocabulary that selects these tokens.
 
-`gather_head`, `gather_head_argmax` and `gather_head_topk` are torch.ops.shortlist's; VocabList, VocabularyManager and
-ActiveVocab are the C++ classes. See python/README.md.
+`gather_head`, `gather_head_argmax` and `gather_head_topk` are those of torch.ops.shortlist. VocabList,
+VocabularyManager and ActiveVocab are the C++ classes. See python/README.md.
 """
 
 import torch

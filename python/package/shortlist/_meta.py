@@ -1,11 +1,12 @@
-"""Shapes of the operators' results, for meta and fake tensors: torch.compile and torch.export trace by them."""
+"""Shapes of the operators' results, for meta and fake tensors: torch.compile and torch.export use them for
+tracing."""
 
 import torch
 
 
 def _check(hidden, weight, row_ids, tail_indptr=None, tail_ids=None, outs=()):
-    """What the operators themselves refuse and shapes, types and devices tell. A tensor on meta among others ends here
-    too: nothing of it can be scored."""
+    """Rejects what the operators reject, as far as shapes, types and devices show it. A meta tensor among other
+    tensors is rejected too: it cannot be scored."""
     tensors = {"hidden": hidden, "weight": weight, "row_ids": row_ids, "tail_indptr": tail_indptr, "tail_ids": tail_ids}
     tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     for name, tensor in [*tensors.items(), *(("out", out) for out in outs)]:
@@ -62,7 +63,7 @@ def _topk_out(hidden, weight, row_ids, k, tail_indptr=None, tail_ids=None, *, id
     return ids, logits, log_sum_exp
 
 
-_library = torch.library.Library("shortlist", "IMPL")  # what it registers goes when it does
+_library = torch.library.Library("shortlist", "IMPL")  # its registrations end with its lifetime
 for _name, _function in (
     ("gather_head", _logits),
     ("gather_head.out", _logits_out),

@@ -21,7 +21,7 @@ class Stats(TypedDict):
     dynamic_capacity: int
 
 class VocabList:
-    """Tokens, likeliest first, as vocab/vocab_list.h says. Immutable."""
+    """Tokens, most likely first (vocab/vocab_list.h). Immutable."""
 
     def __init__(
         self, ids: Ids, vocab_size: int, *, counts: Ids | None = ..., pinned: Ids = ..., source: str = ...
@@ -30,13 +30,14 @@ class VocabList:
     def read(
         path: str, *, vocab_size: int = ..., fingerprint: str = ..., tokens: Sequence[bytes] | None = ...
     ) -> VocabList:
-        """Any format of vocab/formats/list_file.h, by the name's ending. `vocab_size` 0 and `fingerprint` "" are not
-        checked; `tokens`: what each id of the tokenizer spells, by which a list of format 2 fits others too."""
+        """Reads any format of vocab/formats/list_file.h, by file extension. `vocab_size` 0 and `fingerprint` "" are not
+        checked. `tokens`: the bytes of each id of the tokenizer. With `tokens`, a list of format 2 made for another
+        tokenizer fits if both tokenizers agree on the tokens of its ids."""
     def write(self, path: str) -> None: ...
     def select(
         self, *, top: int | None = ..., ratio: float | None = ..., coverage: float | None = ...
     ) -> npt.NDArray[np.int32]:
-        """Ascending; all of the list where nothing is chosen."""
+        """Returns ids in ascending order; the whole list without arguments."""
     @property
     def vocab_size(self) -> int: ...
     @property
@@ -54,10 +55,10 @@ class VocabList:
     @property
     def counts(self) -> npt.NDArray[np.int64]: ...
     def __len__(self) -> int:
-        """Of `ids`; pinned ones that are not among them do not count."""
+        """Length of `ids`, without pinned ids that are not among them."""
 
 class ActiveVocab:
-    """One snapshot: hold it from a step's first draft token to its verification. Immutable; outlives its manager."""
+    """One snapshot. Hold it from a step's first draft token to its verification. Immutable; outlives its manager."""
 
     @property
     def version(self) -> int: ...
@@ -70,15 +71,15 @@ class ActiveVocab:
         """Token id of each row; read-only, not copied."""
     @property
     def row_ids(self) -> torch.Tensor:
-        """The same for gather_head: int32, copied once for each snapshot. Not to be written to."""
+        """Same as `rows`, for gather_head: int32, copied once per snapshot. Do not write to it."""
     def rows_of(self, ids: Ids) -> npt.NDArray[np.int32]:
-        """-1 where an id is not active."""
+        """Returns the row of each id; -1 if the id is not active."""
     def successors_of(self, last: int) -> npt.NDArray[np.int32]: ...
     def __len__(self) -> int: ...
 
 class VocabularyManager:
-    """vocab/dynamic_vocabulary_manager.h: thread-safe. After close() every call is a ValueError. `vocab_size`: the head's
-    rows, padding included; that of a VocabList must be within 1024 of it, and is taken where it is None."""
+    """See vocab/dynamic_vocabulary_manager.h. Thread-safe. After close() every call raises ValueError. `vocab_size`:
+    rows of the head, including padding. The vocab_size of a VocabList must be within 1024 of it, and is the default."""
 
     def __init__(
         self, base: VocabList | Ids, *, vocab_size: int | None = ..., dynamic_capacity: int = ..., pinned: Ids = ...,
