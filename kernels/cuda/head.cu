@@ -123,7 +123,6 @@ cudaError_t HeadTopKCuda(const CudaHeadArgs& args, int64_t k, const HeadNoise& n
   job.out = out;
   error = Score(job, stream);
   if (error != cudaSuccess) return error;
-  if (error != cudaSuccess) return error;
   const auto num_tokens = static_cast<unsigned>(args.x.num_tokens);
   SelectKernel<<<num_tokens * plan.num_parts, kSelectThreads, 0, stream>>>(job);
   if (plan.num_parts > 1) MergeKernel<<<num_tokens, kSelectThreads, 0, stream>>>(job);

@@ -9,9 +9,9 @@
 
 namespace shortlist {
 
-/// Returns the special tokens of the model directory `source` that are variables of its chat template,
-/// by name, as in special_tokens_map of transformers' tokenizer (5.24). Of tokens with the same
-/// name in tokenizer_config.json, the last in this order is used:
+/// Returns the special tokens of the model directory `source` that are variables of its chat
+/// template, by name, as in special_tokens_map of transformers' tokenizer (5.24). Of tokens with
+/// the same name in tokenizer_config.json, the last in this order is used:
 /// - bos_token, eos_token, unk_token, sep_token, pad_token, cls_token and mask_token;
 /// - other members that are texts or tokens and whose names end in "_token";
 /// - members of the objects additional_special_tokens and extra_special_tokens; if there are
