@@ -16,7 +16,7 @@ set(SHORTLIST_PUBLIC_vocab vocab/active_vocab.h vocab/dynamic_vocabulary_manager
     vocab/vocab_list.h vocab/vocab_options.h base/status_macros.h)
 set(SHORTLIST_TARGET_kernels kernels)
 set(SHORTLIST_PUBLIC_kernels kernels/head.h kernels/isa.h kernels/quant.h kernels/sampling.h)
-set(SHORTLIST_TARGET_head head_core)
+set(SHORTLIST_TARGET_head head)
 set(SHORTLIST_PUBLIC_head head/pruned_head.h head/row_tails.h)
 if(SHORTLIST_WITH_TORCH AND NOT SHORTLIST_HEAD_ONLY)
   list(APPEND SHORTLIST_COMPONENTS draft router runtime)

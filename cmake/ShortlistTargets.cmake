@@ -48,7 +48,7 @@ function(shortlist_precompile NAME DEPS)
   endif()
   set(headers <functional> <map> <memory> <optional> <string> <unordered_map> <vector> <absl/status/statusor.h>
               <absl/strings/str_cat.h> <nlohmann/json.hpp> ${ARGN})
-  if(DEPS MATCHES "shortlist::(tensor|model|head|draft|embed|runtime|router|cli)(;|$)")
+  if(DEPS MATCHES "shortlist::(device|sketch)(;|$)")
     list(APPEND headers <ATen/core/Tensor.h>)
   endif()
   if("${NAME};${DEPS}" MATCHES serve)
@@ -58,7 +58,7 @@ function(shortlist_precompile NAME DEPS)
 endfunction()
 
 # Of what shared objects are made: libshortlist.so and the Python package.
-set(SHORTLIST_SHARED_ROOMS base io vocab vocab_formats kernels head_core c)
+set(SHORTLIST_SHARED_ROOMS base io vocab vocab_formats kernels head c)
 
 # shortlist_library(NAME SRCS a.cc ... HDRS a.h ... DEPS shortlist::base absl::status ...)
 function(shortlist_library NAME)

@@ -1,4 +1,4 @@
-#include "tensor/catch_torch.h"
+#include "device/catch_torch.h"
 
 #include <c10/util/Exception.h>
 

@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TENSOR_CATCH_TORCH_H_
-#define SHORTLIST_TENSOR_CATCH_TORCH_H_
+#ifndef SHORTLIST_DEVICE_CATCH_TORCH_H_
+#define SHORTLIST_DEVICE_CATCH_TORCH_H_
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -13,4 +13,4 @@ absl::Status CatchTorch(absl::string_view what, absl::FunctionRef<absl::Status()
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TENSOR_CATCH_TORCH_H_
+#endif  // SHORTLIST_DEVICE_CATCH_TORCH_H_

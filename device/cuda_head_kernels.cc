@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "absl/strings/str_cat.h"
-#include "head/head_kernels.h"
+#include "device/head_kernels.h"
 #include "kernels/cuda/head.h"
 #include "kernels/cuda/head_plan.h"
 #include "kernels/cuda/sketch.h"

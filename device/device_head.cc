@@ -1,4 +1,4 @@
-#include "head/device_head.h"
+#include "device/device_head.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -12,13 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "head/lm_head.h"
-#include "tensor/catch_torch.h"
+#include "head/pruned_head.h"
+#include "device/catch_torch.h"
 
 namespace shortlist {
 namespace {
 
-static_assert(LmHead::kMaxTopK <= kHeadMaxTopK);
+static_assert(PrunedHead::kMaxTopK <= kHeadMaxTopK);
 
 constexpr int64_t kMaxResults = kHeadMaxTokens * (2 * kHeadMaxTopK + 1);
 constexpr int64_t kIndptrLen = kHeadMaxTokens + 1;
@@ -46,6 +46,7 @@ absl::StatusOr<std::unique_ptr<DeviceHead>> DeviceHead::Create(
 void DeviceHead::Allocate() {
   const RowLayout& layout = rows_->layout();
   const at::TensorOptions on_device(rows_->device());
+  states_ = at::empty({kHeadMaxTokens, hidden()}, on_device.dtype(at::kFloat));
   codes_ = at::empty({kHeadMaxTokens, layout.x_code_bytes}, on_device.dtype(at::kByte));
   scales_ = at::empty({kHeadMaxTokens, layout.x_scale_bytes / 4}, on_device.dtype(at::kFloat));
   factors_ = at::empty({kHeadMaxTokens}, on_device.dtype(at::kFloat));
@@ -105,8 +106,11 @@ absl::Status DeviceHead::ForTokens(HeadInput hidden, Body body) {
     args.x = {codes_.data_ptr(), scales_.data_ptr<float>(), factors_.data_ptr<float>(),
               std::min<int64_t>(hidden.num_tokens - first, kHeadMaxTokens)};
     args.error = words_.data_ptr<int32_t>();
+    auto* const states = const_cast<float*>(hidden.data) + first * args.hidden;
+    states_.narrow(0, 0, args.x.num_tokens)
+        .copy_(at::from_blob(states, {args.x.num_tokens, args.hidden}, at::kFloat));
     SHORTLIST_RETURN_IF_ERROR(rows_->kernels().PrepareStates(
-        args.format, args.hidden, hidden.data + first * args.hidden, args.x));
+        args.format, args.hidden, states_.data_ptr<float>(), args.x));
     SHORTLIST_RETURN_IF_ERROR(body(args, first));
   }
   return absl::OkStatus();

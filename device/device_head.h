@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_HEAD_DEVICE_HEAD_H_
-#define SHORTLIST_HEAD_DEVICE_HEAD_H_
+#ifndef SHORTLIST_DEVICE_DEVICE_HEAD_H_
+#define SHORTLIST_DEVICE_DEVICE_HEAD_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -9,8 +9,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "head/device_rows.h"
-#include "head/device_selection.h"
+#include "device/device_rows.h"
+#include "device/device_selection.h"
 #include "head/head_scorer.h"
 
 namespace shortlist {
@@ -65,6 +65,7 @@ class DeviceHead final : public HeadScorer {
     DeviceSelection selection;
   };
   std::vector<Resident> residents_;      // most recently used first
+  at::Tensor states_;                    // [kHeadMaxTokens, hidden] f32
   at::Tensor codes_, scales_, factors_;  // HeadStates of kHeadMaxTokens tokens
   at::Tensor words_;                     // i32: the word of HeadErrorBits, then results
   at::Tensor host_;                      // the last fetched part of words_
@@ -74,4 +75,4 @@ class DeviceHead final : public HeadScorer {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_DEVICE_HEAD_H_
+#endif  // SHORTLIST_DEVICE_DEVICE_HEAD_H_

@@ -1,4 +1,4 @@
-#include "head/device_rows.h"
+#include "device/device_rows.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -9,7 +9,9 @@
 #include "base/status_macros.h"
 #include "kernels/cuda/head_plan.h"
 #include "kernels/quant.h"
-#include "tensor/catch_torch.h"
+#include "device/catch_torch.h"
+#include "device/device_head.h"
+#include "device/device_sketch.h"
 
 namespace shortlist {
 namespace {
@@ -101,6 +103,15 @@ absl::StatusOr<std::shared_ptr<const DeviceRows>> DeviceRows::Over(
   SHORTLIST_RETURN_IF_ERROR(CheckRows(weight.data_ptr(), format, vocab_size, hidden));
   return std::shared_ptr<const DeviceRows>(
       new DeviceRows(std::move(kernels), RowLayout::Of(format, hidden), vocab_size, weight));
+}
+
+absl::StatusOr<std::unique_ptr<HeadScorer>> DeviceRows::NewScorer(int64_t num_rows) const {
+  return DeviceHead::Create(shared_from_this(), num_rows);
+}
+
+absl::StatusOr<std::unique_ptr<SketchRanker>> DeviceRows::NewSketchRanker(
+    const SketchRows& rows) const {
+  return DeviceSketch::Create(rows, kernels_);
 }
 
 absl::StatusOr<DType> HeadDType(const at::Tensor& weight) {

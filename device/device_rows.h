@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_HEAD_DEVICE_ROWS_H_
-#define SHORTLIST_HEAD_DEVICE_ROWS_H_
+#ifndef SHORTLIST_DEVICE_DEVICE_ROWS_H_
+#define SHORTLIST_DEVICE_DEVICE_ROWS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "head/head_kernels.h"
+#include "device/head_kernels.h"
+#include "head/head_on_device.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/head.h"
 
@@ -16,7 +17,7 @@ namespace shortlist {
 
 /// The rows of an LM head in device memory, in the layout of its kernels. Immutable; any number of
 /// heads may share it.
-class DeviceRows {
+class DeviceRows final : public HeadOnDevice, public std::enable_shared_from_this<DeviceRows> {
  public:
   /// Copies rows from host memory and reorders those of kernels/quant.h. InvalidArgument names what
   /// the kernels do not support: a hidden size that is not a multiple of 8 (16-bit rows) or 4
@@ -28,6 +29,10 @@ class DeviceRows {
   /// 16 bytes; kept by reference. InvalidArgument names the property that does not fit.
   static absl::StatusOr<std::shared_ptr<const DeviceRows>> Over(
       const at::Tensor& weight, std::shared_ptr<HeadKernels> kernels);
+
+  absl::StatusOr<std::unique_ptr<HeadScorer>> NewScorer(int64_t num_rows) const override;
+  absl::StatusOr<std::unique_ptr<SketchRanker>> NewSketchRanker(
+      const SketchRows& rows) const override;
 
   HeadKernels& kernels() const { return *kernels_; }
   at::Device device() const { return kernels_->device(); }
@@ -55,4 +60,4 @@ absl::StatusOr<DType> HeadDType(const at::Tensor& weight);
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_DEVICE_ROWS_H_
+#endif  // SHORTLIST_DEVICE_DEVICE_ROWS_H_

@@ -1,4 +1,4 @@
-#include "head/device_selection.h"
+#include "device/device_selection.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

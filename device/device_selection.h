@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_HEAD_DEVICE_SELECTION_H_
-#define SHORTLIST_HEAD_DEVICE_SELECTION_H_
+#ifndef SHORTLIST_DEVICE_DEVICE_SELECTION_H_
+#define SHORTLIST_DEVICE_DEVICE_SELECTION_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -53,4 +53,4 @@ class DeviceSelection {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_DEVICE_SELECTION_H_
+#endif  // SHORTLIST_DEVICE_DEVICE_SELECTION_H_

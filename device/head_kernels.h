@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_HEAD_HEAD_KERNELS_H_
-#define SHORTLIST_HEAD_HEAD_KERNELS_H_
+#ifndef SHORTLIST_DEVICE_HEAD_KERNELS_H_
+#define SHORTLIST_DEVICE_HEAD_KERNELS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -42,4 +42,4 @@ absl::StatusOr<std::shared_ptr<HeadKernels>> OpenCudaHeadKernels();
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_HEAD_KERNELS_H_
+#endif  // SHORTLIST_DEVICE_HEAD_KERNELS_H_

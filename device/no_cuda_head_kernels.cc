@@ -1,6 +1,6 @@
 // Used instead of cuda_head_kernels.cc if SHORTLIST_CUDA is off or PyTorch has no CUDA.
 
-#include "head/head_kernels.h"
+#include "device/head_kernels.h"
 
 namespace shortlist {
 

@@ -7,7 +7,7 @@
 
 #include "base/status_macros.h"
 #include "kernels/sampling.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -19,25 +19,28 @@ TokenId LastToken(const DraftTask& task) {
 }  // namespace
 
 void ChainDrafter::UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows,
-                             ThreadPool& pool, std::shared_ptr<HeadKernels> kernels) {
-  sketch_.emplace(std::move(sketch), num_rows, pool, std::move(kernels));
+                             ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device) {
+  sketch_.emplace(std::move(sketch), num_rows, pool, std::move(device));
 }
 
 void ChainDrafter::LearnSketch(SketchFitter& fitter, int64_t num_rows, ThreadPool& pool,
-                               std::shared_ptr<HeadKernels> kernels) {
+                               std::shared_ptr<const HeadOnDevice> device) {
   fitter_ = &fitter;
-  use_fitted_ = [this, num_rows, &pool, kernels](std::shared_ptr<const Sketch> sketch) {
-    UseSketch(std::move(sketch), num_rows, pool, kernels);
+  use_fitted_ = [this, num_rows, &pool, device](std::shared_ptr<const Sketch> sketch) {
+    UseSketch(std::move(sketch), num_rows, pool, device);
   };
 }
 
-absl::Status ChainDrafter::TellStates(const at::Tensor& hidden) {
+absl::StatusOr<PrunedHead> ChainDrafter::CreateHead(const HeadWeight& weight, int64_t num_rows,
+                                                    ThreadPool& pool, const HeadOnDevice* device) {
+  if (device == nullptr) return PrunedHead::Create(weight, num_rows, pool);
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<HeadScorer> scorer, device->NewScorer(num_rows));
+  return PrunedHead::Create(std::move(scorer), num_rows);
+}
+
+absl::Status ChainDrafter::TellStates(const Matrix& hidden) {
   if (fitter_ != nullptr) fitter_->Add(hidden);
-  if (moments_ == nullptr) return absl::OkStatus();
-  return CatchTorch("moments of hidden states", [&] {
-    moments_->Add(hidden);
-    return absl::OkStatus();
-  });
+  return moments_ == nullptr ? absl::OkStatus() : moments_->Add(hidden);
 }
 
 bool ChainDrafter::HasRows(const DraftTask& task) const {
@@ -61,7 +64,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
     task.ranked_rows.clear();
     live.push_back(&task);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Begin(live));
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Begin(live));
   while (true) {
     const size_t length = live.front()->tokens.size();
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
@@ -83,7 +86,7 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
 
 /// Scores tasks over the same vocabulary together. A task whose vocabulary has no rows yet proposes
 /// nothing.
-absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
+absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const Matrix& hidden,
                                       bool wants_distributions) {
   std::vector<const ActiveVocab*> done;
   for (const DraftTask* first : tasks) {
@@ -111,7 +114,7 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const a
 /// the sampled token is likely among the chosen rows. Rejection sampling is exact only if the rows
 /// do not depend on the sample.
 absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks,
-                                          const at::Tensor& states, bool wants_distributions) {
+                                          const Matrix& states, bool wants_distributions) {
   races_.clear();
   for (const DraftTask* task : tasks) {
     const SamplingParams& sampling = task->sequence->sampling();
@@ -121,7 +124,7 @@ absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks,
             .seed = sampling.seed,
             .position = task->sequence->num_tokens() + std::ssize(task->tokens)};
   }
-  SHORTLIST_RETURN_IF_ERROR(sketch_->Choose(states.data_ptr<float>(), std::ssize(tasks), races_));
+  SHORTLIST_RETURN_IF_ERROR(sketch_->Choose(states.floats(), std::ssize(tasks), races_));
   for (size_t m = 0; m < tasks.size(); ++m) {
     const std::span<const int32_t> rows = sketch_->of_token(static_cast<int64_t>(m));
     tasks[m]->sketch_rows.emplace_back(rows.begin(), rows.end());
@@ -133,7 +136,7 @@ absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks,
 }
 
 absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
-                                       const at::Tensor& states, bool wants_distributions) {
+                                       const Matrix& states, bool wants_distributions) {
   tails_.Clear(active);
   bool best_suffices = !wants_distributions;
   bool weighs = false;
@@ -149,18 +152,12 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
     const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }
-  at::Tensor hidden = states;
-  if (states.device() != head_.device()) {
-    SHORTLIST_RETURN_IF_ERROR(CatchTorch("hidden states on their way to the head", [&] {
-      hidden = states.to(head_.device(), at::kFloat);
-      return absl::OkStatus();
-    }));
-  }
-  const LmHead::Selection selection{active, tails_.of_tokens()};
+  const HeadInput hidden = HeadInput::Of(states);
+  const HeadSelection selection{active, tails_.of_tokens()};
   std::vector<Choice> choices(tasks.size());
   if (best_suffices) {
     SHORTLIST_ASSIGN_OR_RETURN(
-        const std::vector<LmHead::Best> best,
+        const std::vector<PrunedHead::Best> best,
         weighs ? head_.TopK(hidden, selection, /*k=*/1) : head_.Argmax(hidden, selection));
     for (size_t m = 0; m < tasks.size(); ++m) {
       choices[m] = {best[m].id, best[m].logit};
@@ -195,7 +192,7 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
 }
 
 absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
-                                  std::span<const Choice> choices, const at::Tensor& hidden) {
+                                  std::span<const Choice> choices, HeadInput hidden) {
   // A token mapped from the wrong row never shows in the output, only in the acceptance. Check the
   // map: the logit recomputed from the token's own row must have the same bits. This costs one row
   // of the head.

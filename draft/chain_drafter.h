@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_DRAFT_CHAIN_DRAFTER_H_
 #define SHORTLIST_DRAFT_CHAIN_DRAFTER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
@@ -10,15 +9,17 @@
 #include <span>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "draft/drafter.h"
 #include "draft/token_chooser.h"
-#include "head/lm_head.h"
+#include "head/head_on_device.h"
+#include "head/pruned_head.h"
 #include "head/row_tails.h"
-#include "head/sketch.h"
-#include "head/sketch_basis.h"
-#include "head/sketch_fitter.h"
+#include "sketch/sketch.h"
+#include "sketch/sketch_basis.h"
+#include "sketch/sketch_fitter.h"
 
 namespace shortlist {
 
@@ -37,14 +38,13 @@ class ChainDrafter : public Drafter {
 
   /// From now on each draft step, except over the full head, also scores `num_rows` (at least 1)
   /// rows that the sketch of this head chooses by the hidden state. set_num_sketch_rows may lower
-  /// the number. `kernels`: those of the head's device if that is not the CPU; the sketch is copied
-  /// there too.
+  /// the number. `device`: the head's device if that is not the CPU; the sketch is copied there.
   void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool,
-                 std::shared_ptr<HeadKernels> kernels = nullptr);
+                 std::shared_ptr<const HeadOnDevice> device = nullptr);
   /// Same as UseSketch(), but with each new sketch that `fitter` makes from future hidden states.
   /// `fitter` must outlive this object.
   void LearnSketch(SketchFitter& fitter, int64_t num_rows, ThreadPool& pool,
-                   std::shared_ptr<HeadKernels> kernels = nullptr);
+                   std::shared_ptr<const HeadOnDevice> device = nullptr);
   /// Adds all future hidden states, including those of prompts, to `moments`, which must outlive
   /// this object. Null stops the collection.
   void CollectStates(StateMoments* moments) { moments_ = moments; }
@@ -52,26 +52,31 @@ class ChainDrafter : public Drafter {
   int64_t sketch_bytes() const { return sketch_ ? sketch_->bytes() : 0; }
 
  protected:
-  explicit ChainDrafter(LmHead head) : head_(std::move(head)) {}
+  explicit ChainDrafter(PrunedHead head) : head_(std::move(head)) {}
+
+  /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there. Errors
+  /// of PrunedHead::Create and HeadOnDevice::NewScorer.
+  static absl::StatusOr<PrunedHead> CreateHead(const HeadWeight& weight, int64_t num_rows,
+                                               ThreadPool& pool, const HeadOnDevice* device);
 
   /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict
   /// the next token: [tasks.size(), hidden] f32, contiguous, in host memory.
-  virtual absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) = 0;
+  virtual absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) = 0;
 
   /// Feeds the last drafted token of each task, which was predicted from `hidden` [tasks.size(),
   /// hidden]. Returns the hidden states that predict the following token, in the format of Begin().
-  virtual absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
-                                          const at::Tensor& hidden) = 0;
+  virtual absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks,
+                                          const Matrix& hidden) = 0;
 
   /// Subclasses pass all hidden states that the network computes, [n, hidden] f32. The states of
   /// prompts, which no head scores, are included: they are as informative as the others.
-  absl::Status TellStates(const at::Tensor& hidden);
+  absl::Status TellStates(const Matrix& hidden);
 
  private:
-  absl::Status ProposeOne(std::span<DraftTask* const> tasks, const at::Tensor& hidden,
+  absl::Status ProposeOne(std::span<DraftTask* const> tasks, const Matrix& hidden,
                           bool wants_distributions);
   absl::Status ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
-                           const at::Tensor& hidden, bool wants_distributions);
+                           const Matrix& hidden, bool wants_distributions);
   /// One token for one task, and the logit by which it was chosen.
   struct Choice {
     TokenId token{-1};  // -1: nothing to propose, the chain ends here
@@ -79,12 +84,12 @@ class ChainDrafter : public Drafter {
     bool stands = true;  // false: DraftTask::Weigh rejected the token
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
-                      const at::Tensor& hidden);
+                      HeadInput hidden);
   bool HasRows(const DraftTask& task) const;
-  absl::Status ChooseBySketch(std::span<DraftTask* const> tasks, const at::Tensor& states,
+  absl::Status ChooseBySketch(std::span<DraftTask* const> tasks, const Matrix& states,
                               bool wants_distributions);
 
-  LmHead head_;
+  PrunedHead head_;
   std::optional<SketchChooser> sketch_;
   std::vector<SketchRace> races_;
   StateMoments* moments_ = nullptr;

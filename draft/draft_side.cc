@@ -33,7 +33,7 @@ void DraftSide::Adopt(Sequence& sequence, int64_t len) {
   speculation.shareable_len = 0;
 }
 
-void DraftSide::Accept(const StepWork& work, const at::Tensor& features) {
+void DraftSide::Accept(const StepWork& work, const Matrix& features) {
   Sequence& sequence = *work.sequence;
   if (!DraftsFor(sequence)) return;
   if (sequence.finished() && !LacksPrompt(work)) return;
@@ -44,7 +44,7 @@ void DraftSide::Accept(const StepWork& work, const at::Tensor& features) {
   }
   if (draft_state == nullptr) {
     // A drafter starts with the sequence or not at all: it must see every position once.
-    if (sequence.cached_len != features.size(0)) return;
+    if (sequence.cached_len != features.rows()) return;
     draft_state = drafter_->NewState(/*cached_len=*/0);
   }
   if (const absl::Status status = drafter_->Accept(work, features); !status.ok()) {

@@ -32,7 +32,7 @@ class DraftSide {
   void Adopt(Sequence& sequence, int64_t len);
   /// Passes the target's `features` of the sequence's last computed tokens, up to cached_len, to
   /// the drafter.
-  void Accept(const StepWork& work, const at::Tensor& features);
+  void Accept(const StepWork& work, const Matrix& features);
   /// Computes the missing drafter KV of shareable prompts, for sequences that have finished. A
   /// sequence that continues computes it with its next draft.
   void CompletePrompts(std::span<const StepWork> work);

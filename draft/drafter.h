@@ -1,13 +1,13 @@
 #ifndef SHORTLIST_DRAFT_DRAFTER_H_
 #define SHORTLIST_DRAFT_DRAFTER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "draft/draft_policy.h"
@@ -137,7 +137,7 @@ class Drafter {
   /// Receives final target results: `features` [n, hidden] are the target's hidden states (after
   /// the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called after
   /// every target pass, for positions in ascending order without gaps, once per position.
-  virtual absl::Status Accept(const StepWork& work, const at::Tensor& features) = 0;
+  virtual absl::Status Accept(const StepWork& work, const Matrix& features) = 0;
 
   /// Computes the keys and values of all positions passed to Accept() so far, in one pass for all
   /// of `work`, whose sequences must have states. CachedLen() then excludes at most the last two

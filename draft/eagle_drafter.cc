@@ -1,6 +1,5 @@
 #include "draft/eagle_drafter.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstring>
@@ -50,10 +49,8 @@ void CopyPending(const State& state, int64_t hidden_size, float*& to) {
 
 absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(
     EagleModel& model, const Decoder& target, int64_t num_slots, int64_t emit_size,
-    ThreadPool& pool, std::shared_ptr<const DeviceRows> rows) {
-  SHORTLIST_ASSIGN_OR_RETURN(
-      LmHead head, rows != nullptr ? LmHead::Create(std::move(rows), emit_size)
-                                   : LmHead::Create(model.head_weight(), emit_size, pool));
+    ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device) {
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head, CreateHead(model.head_weight(), emit_size, pool, device.get()));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, target.dtype()));
   return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));
@@ -71,17 +68,17 @@ int64_t EagleDrafter::CachedLen(const Sequence& sequence) const {
   return state.len + std::max<int64_t>(std::min(state.num_fed, state.num_features - 1), 0);
 }
 
-absl::Status EagleDrafter::Accept(const StepWork& work, const at::Tensor& features) {
+absl::Status EagleDrafter::Accept(const StepWork& work, const Matrix& features) {
   Sequence& sequence = *work.sequence;
   State& state = StateOf(sequence);
-  const int64_t hidden_size = features.size(1);
+  const int64_t hidden_size = features.cols();
   state.features.erase(state.features.begin(),
                        state.features.begin() + state.num_fed * hidden_size);
   state.len += state.num_fed;
   state.num_features -= std::exchange(state.num_fed, 0);
-  const float* rows = features.data_ptr<float>();
-  state.features.insert(state.features.end(), rows, rows + features.numel());
-  state.num_features += features.size(0);
+  const float* rows = features.floats();
+  state.features.insert(state.features.end(), rows, rows + features.num_elements());
+  state.num_features += features.rows();
   SHORTLIST_CHECK(state.len + state.num_features == sequence.cached_len);
   if (state.num_features <= kMaxPending) return absl::OkStatus();
   return CatchUp(std::span(&work, 1));
@@ -93,8 +90,8 @@ absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
   for (const StepWork& of : work) {
     AddPending(*of.sequence, of.kv_slots, StateOf(*of.sequence), batch_);
   }
-  at::Tensor pending = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
-  float* to = pending.data_ptr<float>();
+  Matrix pending = Matrix(batch_.num_tokens(), hidden_size);
+  float* to = pending.floats();
   for (const StepWork& of : work) CopyPending(StateOf(*of.sequence), hidden_size, to);
   SHORTLIST_RETURN_IF_ERROR(Forward(pending).status());
   for (const StepWork& of : work) {
@@ -105,13 +102,13 @@ absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
 }
 
 /// Computes the hidden states of batch_.
-absl::StatusOr<at::Tensor> EagleDrafter::Forward(const at::Tensor& features) {
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, features, cache_));
+absl::StatusOr<Matrix> EagleDrafter::Forward(const Matrix& features) {
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, model_.Forward(batch_, features, cache_));
   SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
   return hidden;
 }
 
-absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
+absl::StatusOr<Matrix> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
   const int64_t hidden_size = model_.config().hidden;
   batch_.Clear();
   for (const DraftTask* task : tasks) {
@@ -121,10 +118,10 @@ absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks
         std::min(state.num_fed, state.num_features - 1);  // the last one yields the prediction
     AddPending(*task->sequence, task->kv_slots, state, batch_);
   }
-  at::Tensor features = at::empty({batch_.num_tokens(), hidden_size}, at::kFloat);
-  float* to = features.data_ptr<float>();
+  Matrix features = Matrix(batch_.num_tokens(), hidden_size);
+  float* to = features.floats();
   for (const DraftTask* task : tasks) CopyPending(StateOf(*task), hidden_size, to);
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, Forward(features));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows, Forward(features));
 
   std::vector<int64_t> last_rows;
   int64_t end = 0;
@@ -137,8 +134,8 @@ absl::StatusOr<at::Tensor> EagleDrafter::Begin(std::span<DraftTask* const> tasks
   return GatherRows(rows, last_rows);
 }
 
-absl::StatusOr<at::Tensor> EagleDrafter::Next(std::span<DraftTask* const> tasks,
-                                              const at::Tensor& hidden) {
+absl::StatusOr<Matrix> EagleDrafter::Next(std::span<DraftTask* const> tasks,
+                                              const Matrix& hidden) {
   batch_.Clear();
   for (const DraftTask* task : tasks) {
     // Token t_n (the first drafted) and the predicted feature f_n-1 share position n - 1, and so

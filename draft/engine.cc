@@ -77,7 +77,7 @@ absl::Status SpeculativeEngine::MeasureVerify() {
       const double begin = NowMs();
       batch_.Clear();
       batch_.AddChain(std::span(tokens).first(rows), /*begin=*/0, std::span(slots).first(rows));
-      SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+      SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
       SHORTLIST_RETURN_IF_ERROR(head_.Judge(hidden, RowDetail::kBest, {}).status());
       if (round > 0) policy_.AddVerify(rows, NowMs() - begin);
     }
@@ -121,10 +121,10 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
     if (chunk.completes) detail = std::max(detail, DetailFor(*work[chunk.index].sequence));
   }
   if (chunks.empty()) return TakeResults(work);
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
   for (Chunk& chunk : chunks) {
     SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence,
-                                          hidden.narrow(0, chunk.first_row, chunk.len), head_,
+                                          hidden.Rows(chunk.first_row, chunk.len), head_,
                                           verdict_, chunk.prompt_infos));
   }
 
@@ -146,7 +146,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
                        options_.verify, target_.config().context_len);
     }
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
-    draft_side_.Accept(work[chunk.index], hidden.narrow(0, chunk.first_row, chunk.len));
+    draft_side_.Accept(work[chunk.index], hidden.Rows(chunk.first_row, chunk.len));
   }
   draft_side_.CompletePrompts(work);
   return TakeResults(work);
@@ -224,7 +224,7 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
                     task.kv_slots.first(sequence.cached_len + chain.size()));
     detail = std::max(detail, DetailFor(sequence));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, target_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
@@ -249,7 +249,7 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
     num_step_accepted_ += num_accepted;
     num_step_judged_ += std::min(num_emitted, std::ssize(task.tokens));
     Learn(work[i], task, num_accepted, num_emitted);
-    if (num_emitted > 0) draft_side_.Accept(work[i], hidden.narrow(0, row, num_emitted));
+    if (num_emitted > 0) draft_side_.Accept(work[i], hidden.Rows(row, num_emitted));
     row += static_cast<int64_t>(task.tokens.size()) + 1;
   }
   return absl::OkStatus();

@@ -1,6 +1,5 @@
 #include "draft/model_drafter.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstring>
@@ -35,15 +34,13 @@ State& StateOf(const DraftTask& task) { return StateOf(*task.sequence); }
 
 absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
     Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
-    std::shared_ptr<const DeviceRows> rows) {
+    std::shared_ptr<const HeadOnDevice> device) {
   if (model.config().vocab_size < emit_size) {
     return absl::FailedPreconditionError(
         absl::StrCat("the draft model has ", model.config().vocab_size,
                      " embedding rows, fewer than the target's ", emit_size, " tokens"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(
-      LmHead head, rows != nullptr ? LmHead::Create(std::move(rows), emit_size)
-                                   : LmHead::Create(model.head_weight(), emit_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head, CreateHead(model.head_weight(), emit_size, pool, device.get()));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, model.dtype()));
   return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));
@@ -60,7 +57,7 @@ int64_t ModelDrafter::CachedLen(const Sequence& sequence) const {
   return std::min(state.len, sequence.num_tokens() - 1);  // the last token is fed again
 }
 
-absl::Status ModelDrafter::Accept(const StepWork& work, const at::Tensor&) {
+absl::Status ModelDrafter::Accept(const StepWork& work, const Matrix&) {
   Sequence& sequence = *work.sequence;
   // The next Begin() compares the fed tokens with the emitted ones.
   if (sequence.cached_len - StateOf(sequence).len <= kMaxPending) return absl::OkStatus();
@@ -84,13 +81,13 @@ absl::Status ModelDrafter::CatchUp(std::span<const StepWork> work) {
 }
 
 /// Computes the hidden states of batch_.
-absl::StatusOr<at::Tensor> ModelDrafter::Forward() {
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, model_.Forward(batch_, cache_));
+absl::StatusOr<Matrix> ModelDrafter::Forward() {
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, model_.Forward(batch_, cache_));
   SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
   return hidden;
 }
 
-absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
+absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
   for (DraftTask* task : tasks) {
     State& state = StateOf(*task);
     const std::vector<TokenId>& tokens = task->sequence->tokens();
@@ -104,7 +101,7 @@ absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks
         std::min(state.len, last);  // the last token is always fed: it yields the prediction
   }
   const int64_t hidden_size = model_.config().hidden;
-  at::Tensor hidden = at::empty({static_cast<int64_t>(tasks.size()), hidden_size}, at::kFloat);
+  Matrix hidden = Matrix(static_cast<int64_t>(tasks.size()), hidden_size);
   bool done = false;
   while (!done) {
     done = true;
@@ -124,19 +121,19 @@ absl::StatusOr<at::Tensor> ModelDrafter::Begin(std::span<DraftTask* const> tasks
       chunks.push_back({m, batch_.num_tokens() - 1, end});
       done &= end == sequence.num_tokens();
     }
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows, Forward());
+    SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows, Forward());
     for (const Chunk& chunk : chunks) {
       StateOf(*tasks[chunk.task]).len = chunk.end;
-      std::memcpy(hidden.data_ptr<float>() + chunk.task * hidden_size,
-                  rows.data_ptr<float>() + chunk.last_row * hidden_size,
+      std::memcpy(hidden.floats() + chunk.task * hidden_size,
+                  rows.floats() + chunk.last_row * hidden_size,
                   hidden_size * sizeof(float));
     }
   }
   return hidden;
 }
 
-absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks,
-                                              const at::Tensor&) {
+absl::StatusOr<Matrix> ModelDrafter::Next(std::span<DraftTask* const> tasks,
+                                              const Matrix&) {
   batch_.Clear();
   for (const DraftTask* task : tasks) {
     const Sequence& sequence = *task->sequence;
@@ -144,7 +141,7 @@ absl::StatusOr<at::Tensor> ModelDrafter::Next(std::span<DraftTask* const> tasks,
     batch_.AddChain(std::span(&task->tokens.back(), 1), position,
                     task->kv_slots.first(position + 1));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor hidden, Forward());
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Forward());
   for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->tokens.back());
   return hidden;
 }

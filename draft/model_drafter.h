@@ -23,24 +23,24 @@ class ModelDrafter final : public ChainDrafter {
   /// the model's head on the device that scores it; null: the CPU.
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(
       Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
-      std::shared_ptr<const DeviceRows> rows = nullptr);
+      std::shared_ptr<const HeadOnDevice> device = nullptr);
 
   int64_t context_len() const override { return model_.config().context_len; }
   int64_t num_slots() const override { return cache_.num_slots(); }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return false; }
-  absl::Status Accept(const StepWork& work, const at::Tensor& features) override;
+  absl::Status Accept(const StepWork& work, const Matrix& features) override;
   absl::Status CatchUp(std::span<const StepWork> work) override;
 
  private:
-  ModelDrafter(Decoder& model, KvCache cache, LmHead head)
+  ModelDrafter(Decoder& model, KvCache cache, PrunedHead head)
       : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
 
-  absl::StatusOr<at::Tensor> Begin(std::span<DraftTask* const> tasks) override;
-  absl::StatusOr<at::Tensor> Next(std::span<DraftTask* const> tasks,
-                                  const at::Tensor& hidden) override;
-  absl::StatusOr<at::Tensor> Forward();
+  absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) override;
+  absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks,
+                                  const Matrix& hidden) override;
+  absl::StatusOr<Matrix> Forward();
 
   Decoder& model_;
   KvCache cache_;

@@ -1,10 +1,10 @@
 #ifndef SHORTLIST_DRAFT_PROMPT_LOGPROBS_H_
 #define SHORTLIST_DRAFT_PROMPT_LOGPROBS_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "draft/target_head.h"
 #include "request/sequence.h"
@@ -15,7 +15,7 @@ namespace shortlist {
 /// predicts to `infos`. `hidden`: the target's states of the tokens from cached_len on; each
 /// predicts the following token. Earlier log-probabilities are in sequence.prompt_infos already.
 /// Reuses the memory of `verdict`.
-absl::Status ScorePrompt(const Sequence& sequence, const at::Tensor& hidden, TargetHead& head,
+absl::Status ScorePrompt(const Sequence& sequence, const Matrix& hidden, TargetHead& head,
                          TargetHead::Verdict& verdict, std::vector<TokenInfo>& infos);
 
 }  // namespace shortlist

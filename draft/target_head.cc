@@ -26,33 +26,33 @@ TargetRows TargetHead::Verdict::From(int64_t first_row) const {
 
 absl::StatusOr<TargetHead> TargetHead::Create(const HeadWeight& weight, int64_t emit_size,
                                               ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(LmHead tokens, LmHead::Create(weight, emit_size, pool));
-  std::optional<LmHead> padding;
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead tokens, PrunedHead::Create(weight, emit_size, pool));
+  std::optional<PrunedHead> padding;
   if (emit_size < weight.vocab_size) {
     HeadWeight rest = weight;
     rest.rows =
         static_cast<const char*>(weight.rows) + emit_size * RowBytes(weight.dtype, weight.hidden);
     rest.vocab_size -= emit_size;
-    SHORTLIST_ASSIGN_OR_RETURN(padding, LmHead::Create(rest, rest.vocab_size, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(padding, PrunedHead::Create(rest, rest.vocab_size, pool));
   }
   return TargetHead(std::move(tokens), std::move(padding),
                     ActiveVocab::FullHead(weight.vocab_size));
 }
 
-absl::StatusOr<TargetHead::Verdict> TargetHead::Judge(const at::Tensor& hidden, RowDetail detail,
+absl::StatusOr<TargetHead::Verdict> TargetHead::Judge(const Matrix& hidden, RowDetail detail,
                                                       Verdict storage) {
   Verdict verdict = std::move(storage);
   verdict.detail = detail;
   verdict.padding.ids.clear();
   if (detail == RowDetail::kBest) {
-    SHORTLIST_ASSIGN_OR_RETURN(verdict.best, tokens_.Argmax(hidden, {*all_rows_}));
+    SHORTLIST_ASSIGN_OR_RETURN(verdict.best, tokens_.Argmax(HeadInput::Of(hidden), {*all_rows_}));
     return verdict;
   }
   SHORTLIST_ASSIGN_OR_RETURN(verdict.logits,
-                             tokens_.Logits(hidden, {*all_rows_}, std::move(verdict.logits)));
+                             tokens_.Logits(HeadInput::Of(hidden), {*all_rows_}, std::move(verdict.logits)));
   if (detail == RowDetail::kLogprobs && padding_.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(verdict.padding,
-                               padding_->Logits(hidden, {*all_rows_}, std::move(verdict.padding)));
+                               padding_->Logits(HeadInput::Of(hidden), {*all_rows_}, std::move(verdict.padding)));
   }
   return verdict;
 }

@@ -1,17 +1,17 @@
 #ifndef SHORTLIST_DRAFT_TARGET_HEAD_H_
 #define SHORTLIST_DRAFT_TARGET_HEAD_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "draft/verifier.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "kernels/head.h"
 #include "request/sequence.h"
 #include "vocab/active_vocab.h"
@@ -34,7 +34,7 @@ class TargetHead {
  public:
   struct Verdict {
     RowDetail detail = RowDetail::kBest;
-    std::vector<LmHead::Best> best;  // [num_tokens], only for kBest
+    std::vector<PrunedHead::Best> best;  // [num_tokens], only for kBest
     TokenLogits logits;              // for kLogits and kLogprobs
     TokenLogits padding;             // for kLogprobs, if there are padding rows
 
@@ -48,15 +48,15 @@ class TargetHead {
                                            ThreadPool& pool);
 
   /// hidden: [num_tokens, hidden] f32. Reuses the memory of `storage`, an earlier or empty verdict.
-  absl::StatusOr<Verdict> Judge(const at::Tensor& hidden, RowDetail detail, Verdict storage);
+  absl::StatusOr<Verdict> Judge(const Matrix& hidden, RowDetail detail, Verdict storage);
 
  private:
-  TargetHead(LmHead tokens, std::optional<LmHead> padding,
+  TargetHead(PrunedHead tokens, std::optional<PrunedHead> padding,
              std::shared_ptr<const ActiveVocab> all_rows)
       : tokens_(std::move(tokens)), padding_(std::move(padding)), all_rows_(std::move(all_rows)) {}
 
-  LmHead tokens_;
-  std::optional<LmHead> padding_;
+  PrunedHead tokens_;
+  std::optional<PrunedHead> padding_;
   std::shared_ptr<const ActiveVocab> all_rows_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "draft/drafter.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "kernels/sampling.h"
 #include "request/sequence.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/ids.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "request/sequence.h"
 
 namespace shortlist {

@@ -8,7 +8,7 @@
 
 #include "draft/drafter.h"
 #include "draft/token_chooser.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "request/sequence.h"
 
 namespace shortlist {
@@ -31,7 +31,7 @@ enum class VerifyMode {
 /// requests are greedy on raw logits and ask for no log-probabilities).
 struct TargetRows {
   const TokenLogits* logits = nullptr;
-  std::span<const LmHead::Best> best;  // used when logits is null
+  std::span<const PrunedHead::Best> best;  // used when logits is null
   int64_t first_row = 0;
   // Logits of the padding (rows without a token) for the same rows, if log-probabilities are
   // requested; null if there is no padding.

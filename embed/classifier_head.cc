@@ -1,13 +1,13 @@
 #include "embed/classifier_head.h"
 
-#include <ATen/core/Tensor.h>
 
 #include <cmath>
 
+#include "kernels/matrix.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "model/checkpoint.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -33,9 +33,9 @@ std::pair<const char*, const char*> LayerNames(Architecture architecture) {
 
 absl::StatusOr<std::vector<float>> LoadVector(Checkpoint& checkpoint, const char* name,
                                               int64_t size, ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor tensor,
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix tensor,
                              checkpoint.Load(name, {size}, DType::kF32, pool));
-  return std::vector<float>(tensor.data_ptr<float>(), tensor.data_ptr<float>() + size);
+  return std::vector<float>(tensor.floats(), tensor.floats() + size);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<float>> LoadVector(Checkpoint& checkpoint, const char
 absl::StatusOr<ClassifierHead> ClassifierHead::Load(const ClassifierConfig& config,
                                                     Checkpoint& checkpoint, ThreadPool& pool) {
   std::optional<ClassifierHead> head;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("the classifier's weights", [&]() -> absl::Status {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("the classifier's weights", [&]() -> absl::Status {
     const auto [dense_name, classifier_name] = LayerNames(config.architecture);
     const DenseShape shape = {config.hidden, config.hidden, config.dense_has_bias,
                               config.activation};

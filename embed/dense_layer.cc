@@ -1,7 +1,7 @@
 #include "embed/dense_layer.h"
 
-#include <ATen/core/Tensor.h>
 
+#include "kernels/matrix.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
@@ -16,15 +16,15 @@ absl::StatusOr<DenseLayer> DenseLayer::Load(Checkpoint& checkpoint, const std::s
   layer.shape_ = shape;
   const std::string prefix = name.empty() ? "" : name + ".";
   SHORTLIST_ASSIGN_OR_RETURN(
-      const at::Tensor weight,
+      const Matrix weight,
       checkpoint.Load(prefix + "weight", {shape.out_features, shape.in_features}, dtype, pool));
-  const MatrixView rows = {weight.data_ptr(), dtype, shape.out_features};
+  const MatrixView rows = {weight.data(), dtype, shape.out_features};
   layer.weight_ = PackedLinear::Pack({&rows, 1}, shape.in_features, dtype, pool);
   if (shape.has_bias) {
     SHORTLIST_ASSIGN_OR_RETURN(
-        const at::Tensor bias,
+        const Matrix bias,
         checkpoint.Load(prefix + "bias", {shape.out_features}, DType::kF32, pool));
-    const float* const values = bias.data_ptr<float>();
+    const float* const values = bias.floats();
     layer.bias_.assign(values, values + shape.out_features);
   }
   return layer;

@@ -29,7 +29,7 @@ class DenseLayer {
   /// Reads `name`.weight [out_features, in_features] and, if shape.has_bias, `name`.bias; with an
   /// empty name "weight" and "bias". The weight is stored as `dtype`, which must not be quantised.
   /// Errors and exceptions as for Checkpoint::Load; the caller must catch them
-  /// (tensor/catch_torch.h).
+  /// (base/catch_bad_alloc.h).
   static absl::StatusOr<DenseLayer> Load(Checkpoint& checkpoint, const std::string& name,
                                          const DenseShape& shape, ThreadPool& pool,
                                          DType dtype = DType::kF32);

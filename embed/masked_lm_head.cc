@@ -58,9 +58,9 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
   MaskedLmHead head(config);
   const auto load = [&](const std::string& name, int64_t num_rows,
                         PackedLinear& weight) -> absl::Status {
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor rows,
+    SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows,
                                checkpoint.Load(name, {num_rows, config.hidden}, dtype, pool));
-    const MatrixView view = {rows.data_ptr(), dtype, num_rows};
+    const MatrixView view = {rows.data(), dtype, num_rows};
     weight = PackedLinear::Pack({&view, 1}, config.hidden, dtype, pool);
     return absl::OkStatus();
   };
@@ -81,12 +81,12 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
 void MaskedLmHead::Logits(const float* states, int64_t num_tokens, float* logits,
                           ThreadPool& pool) const {
   std::vector<float> inner(num_tokens * config_.hidden);
-  ActivatedLinearCpu(dense_, dense_bias_.data_ptr<float>(), {.x = states}, num_tokens,
+  ActivatedLinearCpu(dense_, dense_bias_.floats(), {.x = states}, num_tokens,
                      config_.activation, inner.data(), pool);
   LayerNormCpu(inner.data(), /*addend=*/nullptr, norm_.View(config_), num_tokens, config_.hidden,
                inner.data(), pool);
   LinearCpu(decoder_, {.x = inner.data()}, num_tokens, logits, /*accumulate=*/false, pool);
-  AddBiasCpu(logits, bias_.data_ptr<float>(), num_tokens, config_.vocab_size, pool);
+  AddBiasCpu(logits, bias_.floats(), num_tokens, config_.vocab_size, pool);
 }
 
 }  // namespace shortlist

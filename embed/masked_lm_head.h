@@ -1,11 +1,11 @@
 #ifndef SHORTLIST_EMBED_MASKED_LM_HEAD_H_
 #define SHORTLIST_EMBED_MASKED_LM_HEAD_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/linear.h"
@@ -46,10 +46,10 @@ class MaskedLmHead {
 
   EncoderConfig config_;
   PackedLinear dense_;
-  at::Tensor dense_bias_;  // [hidden] f32
+  Matrix dense_bias_;  // [hidden] f32
   NormWeight norm_;
   PackedLinear decoder_;  // [vocab_size, hidden]
-  at::Tensor bias_;       // [vocab_size] f32
+  Matrix bias_;       // [vocab_size] f32
 };
 
 }  // namespace shortlist

@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/config_fields.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -32,7 +32,7 @@ absl::StatusOr<MultiVectorHead> MultiVectorHead::Load(const ModelSource& source,
                                                       DType dtype, ThreadPool& pool) {
   const std::string path = source.PathOf("colbert_linear.pt");
   std::optional<MultiVectorHead> head;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&]() -> absl::Status {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&]() -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::OpenStateDict(path));
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> stored, checkpoint.StoredShape("weight"));
     if (stored.size() != 2 || stored[0] < 1 || stored[0] > kMaxHidden) {

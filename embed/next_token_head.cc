@@ -37,18 +37,19 @@ absl::StatusOr<std::vector<float>> Probabilities(std::span<const float> logits,
 }  // namespace
 
 absl::StatusOr<std::vector<absl::StatusOr<std::vector<float>>>> NextTokenHead::Answer(
-    const at::Tensor& last_hidden, std::span<const Question> questions) {
+    const Matrix& last_hidden, std::span<const Question> questions) {
   const auto num_seqs = static_cast<int64_t>(questions.size());
-  SHORTLIST_CHECK(last_hidden.size(0) == num_seqs);
+  SHORTLIST_CHECK(last_hidden.rows() == num_seqs);
   const auto all_rows = ActiveVocab::FullHead(head_.vocab_size());
   std::vector<absl::StatusOr<std::vector<float>>> answers;
   TokenLogits logits;
   for (int64_t first = 0; first < num_seqs; first += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, num_seqs - first);
     SHORTLIST_ASSIGN_OR_RETURN(
-        logits, head_.Logits(last_hidden.narrow(0, first, count), {*all_rows}, std::move(logits)));
+        logits, head_.Logits({last_hidden.floats() + first * head_.hidden(), count}, {*all_rows},
+                             std::move(logits)));
     for (int64_t m = 0; m < count; ++m) {
-      const float* const state = last_hidden.data_ptr<float>() + (first + m) * head_.hidden();
+      const float* const state = last_hidden.floats() + (first + m) * head_.hidden();
       // Quantised rows give finite logits even for such a state.
       if (FindNotFinite({state, static_cast<size_t>(head_.hidden())})) {
         answers.emplace_back(

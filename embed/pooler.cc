@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "embed/embedding_config.h"
 #include "model/checkpoint.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -48,7 +48,7 @@ absl::StatusOr<Pooler> Pooler::Load(const EmbeddingConfig& config, ThreadPool& p
                      .include_prompt = config.include_prompt,
                      .normalize = config.normalize};
   for (const DenseModule& module : config.dense) {
-    SHORTLIST_RETURN_IF_ERROR(CatchTorch(module.source.path(), [&]() -> absl::Status {
+    SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(module.source.path(), [&]() -> absl::Status {
       SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(module.source, {}));
       SHORTLIST_ASSIGN_OR_RETURN(DenseLayer layer,
                                  DenseLayer::Load(checkpoint, "linear", module.shape, pool));

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "model/checkpoint.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<TokenWeightPooler>> TokenWeightPooler::Load(
     const ModelSource& source, int64_t hidden, std::vector<TokenId> uncounted, ThreadPool& pool) {
   SHORTLIST_CHECK(std::is_sorted(uncounted.begin(), uncounted.end()));
   std::unique_ptr<TokenWeightPooler> pooler;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&]() -> absl::Status {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&]() -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint,
                                Checkpoint::OpenStateDict(source.PathOf("sparse_linear.pt")));
     const DenseShape shape = {

@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "embed/hidden_states.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 
-absl::StatusOr<YesNoHead> YesNoHead::Create(LmHead head, TokenId yes, std::optional<TokenId> no) {
+absl::StatusOr<YesNoHead> YesNoHead::Create(PrunedHead head, TokenId yes, std::optional<TokenId> no) {
   std::vector<TokenId> ids = {yes};
   if (no) ids.push_back(*no);
   SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> rows,
@@ -22,19 +22,19 @@ absl::StatusOr<YesNoHead> YesNoHead::Create(LmHead head, TokenId yes, std::optio
   return YesNoHead(std::move(head), std::move(rows), yes_row, no_row);
 }
 
-absl::StatusOr<std::vector<absl::StatusOr<float>>> YesNoHead::Score(const at::Tensor& last_hidden,
+absl::StatusOr<std::vector<absl::StatusOr<float>>> YesNoHead::Score(const Matrix& last_hidden,
                                                                     ScoreFunction function) {
   if (function == ScoreFunction::kSoftmax && !no_) {
     return absl::InvalidArgumentError(
         "softmax over the logit of yes alone is always 1: ask for raw or sigmoid");
   }
   std::vector<absl::StatusOr<float>> scores;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("the yes/no head", [&]() -> absl::Status {
-    SHORTLIST_ASSIGN_OR_RETURN(const TokenLogits logits, head_.Logits(last_hidden, {rows_}));
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("the yes/no head", [&]() -> absl::Status {
+    SHORTLIST_ASSIGN_OR_RETURN(const TokenLogits logits, head_.Logits(HeadInput::Of(last_hidden), {rows_}));
     const int64_t hidden = head_.hidden();
     for (int64_t seq = 0; seq < std::ssize(logits.ids); ++seq) {
       // Quantised rows give finite logits even for such a state.
-      if (last_hidden.is_cpu() && FindNotFinite({last_hidden.data_ptr<float>() + seq * hidden,
+      if (FindNotFinite({last_hidden.floats() + seq * hidden,
                                                  static_cast<size_t>(hidden)})) {
         scores.push_back(absl::InternalError(
             absl::StrCat("sequence ", seq, ": the hidden state of its last token is not finite")));

@@ -8,15 +8,18 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
+#include "kernels/matrix.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {
 
-/// Hidden states to score: [num_tokens, hidden of the head] f32, contiguous, in the memory that
-/// holds the head's rows. A view.
+/// Hidden states to score: [num_tokens, hidden of the head] f32, contiguous, in host memory. A view.
 struct HeadInput {
   const float* data = nullptr;
   int64_t num_tokens = 0;
+
+  /// The rows of an f32 matrix.
+  static HeadInput Of(const Matrix& states) { return {states.floats(), states.rows()}; }
 };
 
 /// The rows to score: those of `active`, then each token's own tail of distinct ids that are not in

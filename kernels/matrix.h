@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -32,6 +33,9 @@ class Matrix {
   int64_t bytes() const { return num_elements() * DTypeBytes(dtype_); }
   DType dtype() const { return dtype_; }
 
+  /// Rows first .. first + count - 1, which share their elements with this matrix.
+  Matrix Rows(int64_t first, int64_t count) const;
+
   /// Null for "no matrix".
   void* data() const { return memory_.get(); }
   /// Same as data(). Precondition: f32.
@@ -45,6 +49,9 @@ class Matrix {
   int64_t rows_ = 0, cols_ = 0;
   DType dtype_ = DType::kF32;
 };
+
+/// Returns a copy of the rows `rows` of an f32 matrix, in that order.
+Matrix GatherRows(const Matrix& source, std::span<const int64_t> rows);
 
 }  // namespace shortlist
 

@@ -1,9 +1,10 @@
 #include "model/checkpoint.h"
 
-#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,29 +21,13 @@
 namespace shortlist {
 namespace {
 
-at::ScalarType ToScalarType(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return at::kFloat;
-    case DType::kF16:
-      return at::kHalf;
-    case DType::kBf16:
-      return at::kBFloat16;
-    case DType::kInt8:
-    case DType::kInt4:
-      break;
-  }
-  SHORTLIST_CHECK(!IsQuantized(dtype));
-  return at::kFloat;
-}
-
-/// Returns a tensor over memory that it keeps alive.
-at::Tensor TensorOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& shape,
-                      DType dtype) {
+/// Returns a matrix over memory that it keeps alive: its rows are the first dimension of `shape`.
+Matrix MatrixOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& shape, DType dtype) {
+  const int64_t rows = shape.empty() ? 1 : shape[0];
+  const int64_t cols = std::accumulate(shape.begin() + (shape.empty() ? 0 : 1), shape.end(),
+                                       int64_t{1}, std::multiplies<>());
   void* const data = memory->data();
-  return at::from_blob(
-      data, shape, [memory = std::move(memory)](void*) {},
-      at::TensorOptions().dtype(ToScalarType(dtype)));
+  return Matrix(std::shared_ptr<void>(std::move(memory), data), rows, cols, dtype);
 }
 
 /// Returns e.g. "model.layers.0.mlp.up_proj" for "model.layers.0.mlp.up_proj.weight".
@@ -113,7 +98,7 @@ absl::Status Checkpoint::Expect(const std::string& name, const std::vector<int64
   return Find(name, shape).status();
 }
 
-absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
+absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name,
                                             const std::vector<int64_t>& shape, DType dtype,
                                             ThreadPool& pool) {
   if (IsPacked(name) && shape.size() == 2) {
@@ -150,7 +135,7 @@ absl::StatusOr<at::Tensor> Checkpoint::Load(const std::string& name,
       return Invalid(name, absl::StrCat("holds a value too large for ", DTypeName(dtype)));
     }
   }
-  return TensorOver(std::move(memory), shape, dtype);
+  return MatrixOver(std::move(memory), shape, dtype);
 }
 
 absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string& name,
@@ -168,15 +153,15 @@ absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string&
 absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_features,
                                        ThreadPool& pool) {
   if (!Contains(name) || known_.contains(name)) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor bias, Load(name, {out_features}, DType::kF32, pool));
-  const float* const values = bias.data_ptr<float>();
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix bias, Load(name, {out_features}, DType::kF32, pool));
+  const float* const values = bias.floats();
   const bool is_zero =
       std::all_of(values, values + out_features, [](float value) { return value == 0.0f; });
   if (!is_zero) known_.erase(name);  // unknown unless the model requests it
   return absl::OkStatus();
 }
 
-absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
+absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
                                                   int64_t in_features, DType dtype,
                                                   ThreadPool& pool) {
   constexpr int64_t kCodesPerWord = 8;
@@ -198,9 +183,9 @@ absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64
                              LoadIntegers(absl::StrCat(linear, ".qzeros"),
                                           {weight.num_groups, out_features / kCodesPerWord}));
   SHORTLIST_ASSIGN_OR_RETURN(
-      const at::Tensor scales,
+      const Matrix scales,
       Load(absl::StrCat(linear, ".scales"), {weight.num_groups, out_features}, DType::kF32, pool));
-  weight.scales.assign(scales.data_ptr<float>(), scales.data_ptr<float>() + scales.numel());
+  weight.scales.assign(scales.floats(), scales.floats() + scales.num_elements());
   const std::string groups_name = absl::StrCat(linear, ".g_idx");
   if (is_gptq && (packing_.act_order || Contains(groups_name))) {
     SHORTLIST_ASSIGN_OR_RETURN(weight.group_of, LoadIntegers(groups_name, {in_features}));
@@ -235,7 +220,7 @@ absl::StatusOr<at::Tensor> Checkpoint::LoadPacked(const std::string& name, int64
   if (!AllFiniteCpu(out, dtype, out_features * in_features, pool)) {
     return Invalid(words_name, absl::StrCat("holds a value too large for ", DTypeName(dtype)));
   }
-  return TensorOver(std::move(memory), {out_features, in_features}, dtype);
+  return MatrixOver(std::move(memory), {out_features, in_features}, dtype);
 }
 
 absl::Status Checkpoint::CheckPacked(const std::string& name) const {

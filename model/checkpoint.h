@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_MODEL_CHECKPOINT_H_
 #define SHORTLIST_MODEL_CHECKPOINT_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <set>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
@@ -48,8 +48,8 @@ class Checkpoint {
   /// to nearest even), and marks it as known. Each Status names the tensor. NotFound if it is
   /// missing. InvalidArgument with both shapes for a different shape, and for a weight that is NaN,
   /// infinite or overflows `dtype`. Unimplemented for a type that weights cannot have. Throws
-  /// std::bad_alloc and c10::Error, which the caller, a model boundary, must catch.
-  absl::StatusOr<at::Tensor> Load(const std::string& name, const std::vector<int64_t>& shape,
+  /// std::bad_alloc, which the caller, a model boundary, must catch.
+  absl::StatusOr<Matrix> Load(const std::string& name, const std::vector<int64_t>& shape,
                                   DType dtype, ThreadPool& pool);
 
   /// Memory in which to pack weights that are read from this checkpoint.
@@ -77,7 +77,7 @@ class Checkpoint {
                                              const std::vector<int64_t>& shape);
   absl::StatusOr<std::vector<int32_t>> LoadIntegers(const std::string& name,
                                                     const std::vector<int64_t>& shape);
-  absl::StatusOr<at::Tensor> LoadPacked(const std::string& name, int64_t out_features,
+  absl::StatusOr<Matrix> LoadPacked(const std::string& name, int64_t out_features,
                                         int64_t in_features, DType dtype, ThreadPool& pool);
   absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
   /// InvalidArgument: `problem` of tensor `name`, with the file that holds it.

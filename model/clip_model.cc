@@ -1,6 +1,5 @@
 #include "model/clip_model.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +14,7 @@
 #include "model/clip_tower.h"
 #include "model/encoder_batch.h"
 #include "model/linear_weight.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -24,8 +23,8 @@ namespace {
 constexpr std::array kOtherTensors = {"logit_scale", "text_model.embeddings.position_ids",
                                       "vision_model.embeddings.position_ids"};
 
-at::Tensor Rows(int64_t num_rows, int64_t width) {
-  return at::empty({num_rows, width}, at::TensorOptions().dtype(at::kFloat));
+Matrix Rows(int64_t num_rows, int64_t width) {
+  return Matrix(num_rows, width);
 }
 
 }  // namespace
@@ -40,8 +39,8 @@ struct ClipModel::Impl {
   absl::Status LoadVision(Checkpoint& checkpoint);
   /// Returns the token of a text whose state becomes the text's vector; `ids` are the text's.
   int64_t PooledToken(std::span<const int32_t> ids) const;
-  at::Tensor EmbedTexts(const Texts& texts);
-  at::Tensor EmbedPictures(std::span<const Pixels> pictures);
+  Matrix EmbedTexts(const Texts& texts);
+  Matrix EmbedPictures(std::span<const Pixels> pictures);
   /// Writes the input of the vision tower's layers for one picture: [picture_tokens(), hidden].
   void Embed(const Pixels& picture, float* hidden);
   /// Normalises num_rows pooled states in place, and projects them.
@@ -55,13 +54,13 @@ struct ClipModel::Impl {
   EncoderPass pass;
   Arena hidden, patches;
 
-  at::Tensor tokens, text_positions;  // [vocab_size or context_len, text.hidden]
+  Matrix tokens, text_positions;  // [vocab_size or context_len, text.hidden]
   std::optional<ClipTower> text;
   ClipNorm text_norm;
   PackedLinear text_projection;
 
-  at::Tensor picture_class;      // [vision.hidden] f32
-  at::Tensor picture_positions;  // [picture_tokens(), vision.hidden]
+  Matrix picture_class;      // [vision.hidden] f32
+  Matrix picture_positions;  // [picture_tokens(), vision.hidden]
   PackedLinear patch_weight;     // of the pixels of a patch, by channel, row and column
   ClipNorm patch_norm, picture_norm;
   std::optional<ClipTower> vision;
@@ -96,10 +95,10 @@ absl::Status ClipModel::Impl::LoadVision(Checkpoint& checkpoint) {
                                              {config.picture_tokens(), tower.hidden}, dtype, pool));
   // A convolution whose stride equals its width: a linear layer over each patch.
   const int64_t patch = config.patch_size;
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor kernel,
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix kernel,
                              checkpoint.Load("vision_model.embeddings.patch_embedding.weight",
                                              {tower.hidden, 3, patch, patch}, dtype, pool));
-  const MatrixView rows = {kernel.data_ptr(), dtype, tower.hidden};
+  const MatrixView rows = {kernel.data(), dtype, tower.hidden};
   patch_weight =
       PackedLinear::Pack({&rows, 1}, 3 * patch * patch, dtype, pool, &checkpoint.packed_memory());
   // Every checkpoint spells the name this way.
@@ -140,10 +139,10 @@ void ClipModel::Impl::Project(const ClipNorm& norm, const PackedLinear& projecti
   LinearCpu(projection, {states}, num_rows, out, /*accumulate=*/false, pool);
 }
 
-at::Tensor ClipModel::Impl::EmbedTexts(const Texts& texts) {
+Matrix ClipModel::Impl::EmbedTexts(const Texts& texts) {
   const std::span<const int32_t> begin = texts.seq_begin;
   const int64_t width = config.text.hidden;
-  at::Tensor pooled = Rows(std::ssize(begin) - 1, width);
+  Matrix pooled = Rows(std::ssize(begin) - 1, width);
   for (size_t first = 0, last = 0; first + 1 < begin.size(); first = last) {
     // At least one text, and the following texts that fit.
     for (last = first + 1; last + 1 < begin.size(); ++last) {
@@ -152,8 +151,8 @@ at::Tensor ClipModel::Impl::EmbedTexts(const Texts& texts) {
     pass.Assign(begin.subspan(first, last - first + 1));
     const int32_t* const ids = texts.token_ids.data() + begin[first];
     float* const states = ReserveFloats(hidden, pass.num_tokens() * width);
-    EmbeddingCpu(tokens.data_ptr(), dtype, width, ids, pass.num_tokens(), states, pool);
-    AddEmbeddingCpu(text_positions.data_ptr(), dtype, width, pass.positions(), pass.num_tokens(),
+    EmbeddingCpu(tokens.data(), dtype, width, ids, pass.num_tokens(), states, pool);
+    AddEmbeddingCpu(text_positions.data(), dtype, width, pass.positions(), pass.num_tokens(),
                     states, pool);
     text->Forward(pass, states, pool);
     for (size_t s = first; s < last; ++s) {
@@ -161,12 +160,12 @@ at::Tensor ClipModel::Impl::EmbedTexts(const Texts& texts) {
                             PooledToken({texts.token_ids.data() + begin[s],
                                          static_cast<size_t>(begin[s + 1] - begin[s])});
       std::copy_n(states + token * width, width,
-                  pooled.data_ptr<float>() + static_cast<int64_t>(s) * width);
+                  pooled.floats() + static_cast<int64_t>(s) * width);
     }
   }
-  at::Tensor out = Rows(pooled.size(0), config.projection);
-  Project(text_norm, text_projection, pooled.data_ptr<float>(), pooled.size(0),
-          out.data_ptr<float>());
+  Matrix out = Rows(pooled.rows(), config.projection);
+  Project(text_norm, text_projection, pooled.floats(), pooled.rows(),
+          out.floats());
   return out;
 }
 
@@ -186,16 +185,16 @@ void ClipModel::Impl::Embed(const Pixels& picture, float* states) {
       }
     }
   });
-  std::copy_n(picture_class.data_ptr<float>(), width, states);
+  std::copy_n(picture_class.floats(), width, states);
   LinearCpu(patch_weight, {unfolded}, config.num_patches(), states + width, /*accumulate=*/false,
             pool);
 }
 
-at::Tensor ClipModel::Impl::EmbedPictures(std::span<const Pixels> pictures) {
+Matrix ClipModel::Impl::EmbedPictures(std::span<const Pixels> pictures) {
   const int64_t width = config.vision.hidden, num_tokens = config.picture_tokens();
   const int64_t most = std::max<int64_t>(kPassTokens / num_tokens, 1);
   const auto num_pictures = std::ssize(pictures);
-  at::Tensor pooled = Rows(num_pictures, width);
+  Matrix pooled = Rows(num_pictures, width);
   for (int64_t first = 0; first < num_pictures; first += most) {
     const int64_t count = std::min(most, num_pictures - first);
     std::vector<int32_t> begin;
@@ -205,18 +204,18 @@ at::Tensor ClipModel::Impl::EmbedPictures(std::span<const Pixels> pictures) {
     for (int64_t i = 0; i < count; ++i) {
       Embed(pictures[static_cast<size_t>(first + i)], states + i * num_tokens * width);
     }
-    AddEmbeddingCpu(picture_positions.data_ptr(), dtype, width, pass.positions(), pass.num_tokens(),
+    AddEmbeddingCpu(picture_positions.data(), dtype, width, pass.positions(), pass.num_tokens(),
                     states, pool);
     patch_norm.Run(states, pass.num_tokens(), states, pool);
     vision->Forward(pass, states, pool);
     for (int64_t i = 0; i < count; ++i) {
       std::copy_n(states + i * num_tokens * width, width,
-                  pooled.data_ptr<float>() + (first + i) * width);
+                  pooled.floats() + (first + i) * width);
     }
   }
-  at::Tensor out = Rows(num_pictures, config.projection);
-  Project(picture_norm, picture_projection, pooled.data_ptr<float>(), num_pictures,
-          out.data_ptr<float>());
+  Matrix out = Rows(num_pictures, config.projection);
+  Project(picture_norm, picture_projection, pooled.floats(), num_pictures,
+          out.floats());
   return out;
 }
 
@@ -230,7 +229,7 @@ absl::StatusOr<std::unique_ptr<ClipModel>> ClipModel::Load(const ModelSource& so
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const ClipConfig config, ReadClipConfig(source));
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&] {
     impl = std::make_unique<Impl>(config, pool);
     return impl->LoadWeights(source, dtype, quantize);
   }));
@@ -241,28 +240,28 @@ const ClipConfig& ClipModel::config() const { return impl_->config; }
 DType ClipModel::dtype() const { return impl_->dtype; }
 DType ClipModel::weight_dtype() const { return impl_->weight_dtype; }
 
-absl::StatusOr<at::Tensor> ClipModel::EmbedTexts(const Texts& texts) {
+absl::StatusOr<Matrix> ClipModel::EmbedTexts(const Texts& texts) {
   // The same bounds and messages as those of an encoder.
   EncoderConfig bounds;
   bounds.vocab_size = impl_->config.vocab_size;
   bounds.context_len = impl_->config.context_len;
   SHORTLIST_RETURN_IF_ERROR(CheckEncoderBatch(
       bounds, {.token_ids = texts.token_ids, .token_type_ids = {}, .seq_begin = texts.seq_begin}));
-  at::Tensor out;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("forward pass", [&] {
+  Matrix out;
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("forward pass", [&] {
     out = impl_->EmbedTexts(texts);
     return absl::OkStatus();
   }));
   return out;
 }
 
-absl::StatusOr<at::Tensor> ClipModel::EmbedPictures(std::span<const Pixels> pictures) {
+absl::StatusOr<Matrix> ClipModel::EmbedPictures(std::span<const Pixels> pictures) {
   const int64_t size = impl_->config.picture_size;
   for (const Pixels& picture : pictures) {
     SHORTLIST_CHECK(picture.values != nullptr && std::ssize(picture.rgb) == size * size * 3);
   }
-  at::Tensor out;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("forward pass", [&] {
+  Matrix out;
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("forward pass", [&] {
     out = impl_->EmbedPictures(pictures);
     return absl::OkStatus();
   }));

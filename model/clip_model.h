@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_MODEL_CLIP_MODEL_H_
 #define SHORTLIST_MODEL_CLIP_MODEL_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <array>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
@@ -46,7 +46,7 @@ class ClipModel {
   /// (ClipConfig::eos_token_id), or of its first token if it has no EOS, as in transformers.
   /// InvalidArgument names the first length or id out of bounds; ResourceExhausted without memory.
   /// A row has the same bits in any batch.
-  absl::StatusOr<at::Tensor> EmbedTexts(const Texts& texts);
+  absl::StatusOr<Matrix> EmbedTexts(const Texts& texts);
 
   /// The pixels of one picture.
   struct Pixels {
@@ -56,7 +56,7 @@ class ClipModel {
   };
   /// Returns [pictures.size(), projection] f32. ResourceExhausted without memory. A row has the
   /// same bits in any batch.
-  absl::StatusOr<at::Tensor> EmbedPictures(std::span<const Pixels> pictures);
+  absl::StatusOr<Matrix> EmbedPictures(std::span<const Pixels> pictures);
 
   /// Sequences pass through the layers together, up to this many tokens at a time.
   static constexpr int64_t kPassTokens = 1024;

@@ -24,8 +24,8 @@ absl::StatusOr<ClipNorm> ClipNorm::Load(Checkpoint& checkpoint, const std::strin
 }
 
 void ClipNorm::Run(const float* x, int64_t num_tokens, float* y, ThreadPool& pool) const {
-  const LayerNorm norm = {weight.data_ptr<float>(), bias.data_ptr<float>(), epsilon};
-  LayerNormCpu(x, /*addend=*/nullptr, norm, num_tokens, weight.numel(), y, pool);
+  const LayerNorm norm = {weight.floats(), bias.floats(), epsilon};
+  LayerNormCpu(x, /*addend=*/nullptr, norm, num_tokens, weight.num_elements(), y, pool);
 }
 
 absl::StatusOr<ClipTower::Linear> ClipTower::LoadLinearWithBias(Checkpoint& checkpoint,
@@ -44,7 +44,7 @@ absl::StatusOr<ClipTower::Linear> ClipTower::LoadLinearWithBias(Checkpoint& chec
 absl::Status ClipTower::LoadQkv(Checkpoint& checkpoint, const std::string& prefix, DType dtype,
                                 Layer& layer, ThreadPool& pool) const {
   std::array<SourceWeight, 3> weights;
-  std::array<at::Tensor, 3> biases;
+  std::array<Matrix, 3> biases;
   for (size_t i = 0; i < weights.size(); ++i) {
     constexpr std::array kNames = {"q_proj", "k_proj", "v_proj"};
     const std::string name = absl::StrCat(prefix, "self_attn.", kNames[i]);
@@ -58,7 +58,7 @@ absl::Status ClipTower::LoadQkv(Checkpoint& checkpoint, const std::string& prefi
   for (int64_t first = 0; first < config_.hidden; first += rows) {
     for (size_t i = 0; i < weights.size(); ++i) {
       blocks.push_back(weights[i].Rows(first, rows));
-      const float* const bias = biases[i].data_ptr<float>() + first;
+      const float* const bias = biases[i].floats() + first;
       layer.qkv_bias.insert(layer.qkv_bias.end(), bias, bias + rows);
     }
   }
@@ -164,12 +164,12 @@ void ClipTower::Forward(const EncoderPass& pass, float* hidden, ThreadPool& pool
       AttendToAll(pass, layer, pool);
     }
     LinearCpu(layer.output.weight, {attended}, num_tokens, hidden, /*accumulate=*/true, pool);
-    AddBiasCpu(hidden, layer.output.bias.data_ptr<float>(), num_tokens, width, pool);
+    AddBiasCpu(hidden, layer.output.bias.floats(), num_tokens, width, pool);
     layer.mlp_norm.Run(hidden, num_tokens, normed, pool);
-    ActivatedLinearCpu(layer.up.weight, layer.up.bias.data_ptr<float>(), {normed}, num_tokens,
+    ActivatedLinearCpu(layer.up.weight, layer.up.bias.floats(), {normed}, num_tokens,
                        config_.activation, inner, pool);
     LinearCpu(layer.down.weight, {inner}, num_tokens, hidden, /*accumulate=*/true, pool);
-    AddBiasCpu(hidden, layer.down.bias.data_ptr<float>(), num_tokens, width, pool);
+    AddBiasCpu(hidden, layer.down.bias.floats(), num_tokens, width, pool);
   }
 }
 

@@ -1,13 +1,13 @@
 #ifndef SHORTLIST_MODEL_CLIP_TOWER_H_
 #define SHORTLIST_MODEL_CLIP_TOWER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
@@ -23,7 +23,7 @@ namespace shortlist {
 
 /// A layer norm with weight and bias.
 struct ClipNorm {
-  at::Tensor weight, bias;  // [hidden] f32
+  Matrix weight, bias;  // [hidden] f32
   float epsilon = 0;
 
   /// Reads `name`.weight and .bias. Errors and exceptions are those of Checkpoint::Load.
@@ -52,7 +52,7 @@ class ClipTower {
  private:
   struct Linear {
     PackedLinear weight;
-    at::Tensor bias;  // [out_features] f32
+    Matrix bias;  // [out_features] f32
   };
   struct Layer {
     ClipNorm attention_norm, mlp_norm;

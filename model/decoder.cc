@@ -1,6 +1,5 @@
 #include "model/decoder.h"
 
-#include <ATen/ops/empty.h>
 
 #include <cstring>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 
@@ -25,17 +24,17 @@ struct Decoder::Impl {
   absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadHead(Checkpoint& checkpoint, bool is_body);
-  at::Tensor Forward(const ForwardBatch& batch, KvCache& cache);
+  Matrix Forward(const ForwardBatch& batch, KvCache& cache);
 
   const ModelConfig config;
   ThreadPool& pool;
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
-  at::Tensor embedding;          // [vocab_size, hidden]
-  at::Tensor head;               // [vocab_size, hidden]; undefined if quantised, and for a body
+  Matrix embedding;          // [vocab_size, hidden]
+  Matrix head;               // [vocab_size, hidden]; undefined if quantised, and for a body
   QuantizedRows quantized_head;  // [vocab_size, hidden]; empty if not quantised
   std::vector<DecoderLayer> layers;
-  at::Tensor norm;  // [hidden] f32
+  Matrix norm;  // [hidden] f32
   RopeTable rope;
   LayerScratch scratch;
 };
@@ -63,9 +62,9 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
       norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
   if (head.defined() && IsQuantized(weight_dtype)) {
-    quantized_head = QuantizedRows::Quantize(head.data_ptr(), dtype, config.vocab_size,
+    quantized_head = QuantizedRows::Quantize(head.data(), dtype, config.vocab_size,
                                              config.hidden, weight_dtype, pool);
-    head.reset();
+    head = Matrix();
   }
   // Ignore classifier tensors; embed/classifier_head.cc loads them.
   std::vector<std::string> others;
@@ -85,7 +84,7 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   if (!config.tie_word_embeddings) return absl::OkStatus();
   // Some exports also write the tied head. A copy is dropped; a different head contradicts the
   // config.
-  if (std::memcmp(head.data_ptr(), embedding.data_ptr(), embedding.nbytes()) != 0) {
+  if (std::memcmp(head.data(), embedding.data(), embedding.bytes()) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         name, " differs from model.embed_tokens.weight, but tie_word_embeddings is true"));
   }
@@ -93,14 +92,14 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   return absl::OkStatus();
 }
 
-at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
+Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   const int64_t num_tokens = batch.num_tokens();
-  at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
+  Matrix out = Matrix(num_tokens, config.hidden);
   if (num_tokens == 0) return out;
   rope.Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
-  float* const hidden = out.data_ptr<float>();
-  EmbeddingCpu(embedding.data_ptr(), dtype, config.hidden, batch.token_ids().data(), num_tokens,
+  float* const hidden = out.floats();
+  EmbeddingCpu(embedding.data(), dtype, config.hidden, batch.token_ids().data(), num_tokens,
                hidden, pool);
   if (config.embedding_scale != 1.0) {
     // Rounded to the type of the weights.
@@ -113,7 +112,7 @@ at::Tensor Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
     layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,
                       pool);
   }
-  RmsNormCpu(hidden, norm.data_ptr<float>(), static_cast<float>(config.rms_norm_eps), num_tokens,
+  RmsNormCpu(hidden, norm.floats(), static_cast<float>(config.rms_norm_eps), num_tokens,
              config.hidden, hidden, pool);
   return out;
 }
@@ -131,7 +130,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const ModelSource& source
         absl::StrCat(source.path(), ": an EAGLE draft, which runs beside its target only"));
   }
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&] {
     impl = std::make_unique<Impl>(config, pool);
     return impl->LoadWeights(source, dtype, quantize);
   }));
@@ -141,7 +140,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const ModelSource& source
 const ModelConfig& Decoder::config() const { return impl_->config; }
 DType Decoder::dtype() const { return impl_->dtype; }
 DType Decoder::weight_dtype() const { return impl_->weight_dtype; }
-const at::Tensor& Decoder::embedding() const { return impl_->embedding; }
+const Matrix& Decoder::embedding() const { return impl_->embedding; }
 
 bool Decoder::has_head() const {
   return impl_->head.defined() || impl_->quantized_head.data() != nullptr;
@@ -150,14 +149,14 @@ bool Decoder::has_head() const {
 HeadWeight Decoder::head_weight() const {
   SHORTLIST_CHECK(has_head());
   const bool quantized = IsQuantized(impl_->weight_dtype);
-  return {quantized ? impl_->quantized_head.data() : impl_->head.data_ptr(), impl_->weight_dtype,
+  return {quantized ? impl_->quantized_head.data() : impl_->head.data(), impl_->weight_dtype,
           impl_->config.vocab_size, impl_->config.hidden};
 }
 
-absl::StatusOr<at::Tensor> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {
+absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {
   CheckBatch(impl_->config, impl_->dtype, batch, cache);
-  at::Tensor out;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("forward pass", [&] {
+  Matrix out;
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("forward pass", [&] {
     out = impl_->Forward(batch, cache);
     return absl::OkStatus();
   }));

@@ -1,13 +1,13 @@
 #ifndef SHORTLIST_MODEL_DECODER_H_
 #define SHORTLIST_MODEL_DECODER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "io/model_source.h"
@@ -19,7 +19,7 @@
 namespace shortlist {
 
 /// A decoder of any ModelConfig except an EAGLE draft's, on the CPU: embeddings, layers, final
-/// norm. Returns hidden states; head/lm_head.h computes logits from head_weight() where needed.
+/// norm. Returns hidden states; head/pruned_head.h computes logits from head_weight() where needed.
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Decoder {
@@ -46,10 +46,10 @@ class Decoder {
   /// new tensor. Token ids are below vocab_size, positions below context_len, slots below
   /// cache.num_slots() (checked invariants). Row t does not depend on the rest of the batch, bit
   /// for bit.
-  absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, KvCache& cache);
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, KvCache& cache);
 
   /// [vocab_size, hidden] in dtype(), row-major, contiguous.
-  const at::Tensor& embedding() const;
+  const Matrix& embedding() const;
   /// False for a body without a head, whose hidden states serve as embeddings.
   bool has_head() const;
   /// The head's rows in weight_dtype(). They are the embedding's memory if the checkpoint ties them

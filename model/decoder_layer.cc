@@ -1,7 +1,5 @@
 #include "model/decoder_layer.h"
 
-#include <ATen/ops/empty_like.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <array>
@@ -22,12 +20,12 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
   ReserveFloats(gated, num_tokens * config.intermediate);
 }
 
-absl::StatusOr<at::Tensor> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
+absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
                                     const ModelConfig& config, ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor weight, checkpoint.Load(name, {size}, DType::kF32, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix weight, checkpoint.Load(name, {size}, DType::kF32, pool));
   if (config.norm_offset == 0.0) return weight;
-  at::Tensor sum = at::empty_like(weight);
-  std::transform(weight.data_ptr<float>(), weight.data_ptr<float>() + size, sum.data_ptr<float>(),
+  Matrix sum(weight.rows(), weight.cols());
+  std::transform(weight.floats(), weight.floats() + size, sum.floats(),
                  [&](float value) { return value + static_cast<float>(config.norm_offset); });
   return sum;
 }
@@ -43,7 +41,7 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   const std::array parts = {Part{"q_proj", q_features / config.num_kv_heads},
                             Part{"k_proj", config.head_dim}, Part{"v_proj", config.head_dim}};
   std::vector<SourceWeight> weights;
-  std::vector<at::Tensor> biases;
+  std::vector<Matrix> biases;
   for (const Part& part : parts) {
     const std::string name = absl::StrCat(prefix, part.name);
     const int64_t num_rows = part.head_rows * config.num_kv_heads;
@@ -61,7 +59,7 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
       const int64_t num_rows = parts[i].head_rows;
       blocks.push_back(weights[i].Rows(head * num_rows, num_rows));
       if (!config.qkv_bias) continue;
-      const float* const bias = biases[i].data_ptr<float>() + head * num_rows;
+      const float* const bias = biases[i].floats() + head * num_rows;
       qkv_bias_.insert(qkv_bias_.end(), bias, bias + num_rows);
     }
   }
@@ -112,8 +110,8 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
                            LayerScratch& scratch, ThreadPool& pool) const {
   const int64_t num_tokens = batch.num_tokens();
   const float epsilon = static_cast<float>(config.rms_norm_eps);
-  const auto normed = [&](const at::Tensor& weight) -> LinearInput {
-    return {hidden, weight.defined() ? weight.data_ptr<float>() : nullptr, epsilon};
+  const auto normed = [&](const Matrix& weight) -> LinearInput {
+    return {hidden, weight.defined() ? weight.floats() : nullptr, epsilon};
   };
   const auto floats_of = [](Arena& arena) { return static_cast<float*>(arena.data()); };
   float* const attended = floats_of(scratch.attended);
@@ -123,8 +121,8 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
       .input = normed(input_norm_),
       .num_heads = config.num_heads,
       .bias = qkv_bias_.empty() ? nullptr : qkv_bias_.data(),
-      .query_norm = query_norm_.defined() ? query_norm_.data_ptr<float>() : nullptr,
-      .key_norm = key_norm_.defined() ? key_norm_.data_ptr<float>() : nullptr,
+      .query_norm = query_norm_.defined() ? query_norm_.floats() : nullptr,
+      .key_norm = key_norm_.defined() ? key_norm_.floats() : nullptr,
       .norm_epsilon = epsilon,
       .positions = batch.positions().data(),
       .cos = rope.cos(),

@@ -1,6 +1,5 @@
 #include "model/eagle_model.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +16,7 @@
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -27,13 +26,13 @@ bool IsPadding(int64_t num_rows, int64_t others) {
 }
 
 /// True if a row differs by more than the rounding of conversions between weight types.
-bool IsForeignRow(const at::Tensor& own, const at::Tensor& targets, int64_t row, DType dtype) {
+bool IsForeignRow(const Matrix& own, const Matrix& targets, int64_t row, DType dtype) {
   constexpr double kMaxRelativeError = 0.02;
-  const int64_t hidden = own.size(1);
+  const int64_t hidden = own.cols();
   double difference = 0.0, norm = 0.0;
   for (int64_t i = row * hidden; i < (row + 1) * hidden; ++i) {
-    const double a = LoadAsFloat(own.data_ptr(), dtype, i);
-    const double b = LoadAsFloat(targets.data_ptr(), dtype, i);
+    const double a = LoadAsFloat(own.data(), dtype, i);
+    const double b = LoadAsFloat(targets.data(), dtype, i);
     difference += (a - b) * (a - b);
     norm += b * b;
   }
@@ -57,7 +56,7 @@ struct EagleModel::Impl {
   bool owns_head() const { return weight_dtype != target.weight_dtype(); }
   /// Returns [num_tokens, 2 * hidden]: each token's embedding, then its feature.
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
-  at::Tensor Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
+  Matrix Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
   const ModelConfig config;
   int64_t num_foreign_embeddings = 0;
@@ -66,7 +65,7 @@ struct EagleModel::Impl {
   DType weight_dtype;            // of the linear layers and the head
   QuantizedRows quantized_head;  // copy of the target's head, if owns_head()
   PackedLinear fc;               // 2 * hidden -> hidden
-  at::Tensor fc_bias;            // [hidden] f32; undefined without a bias
+  Matrix fc_bias;            // [hidden] f32; undefined without a bias
   std::vector<DecoderLayer> layers;
   RopeTable rope;
   LayerScratch scratch;
@@ -104,10 +103,10 @@ absl::Status EagleModel::Impl::CompareEmbedding(Checkpoint& checkpoint) {
   const int64_t num_rows =
       !shape.empty() && IsPadding(shape[0], config.vocab_size) ? shape[0] : config.vocab_size;
   SHORTLIST_ASSIGN_OR_RETURN(
-      const at::Tensor own, checkpoint.Load(name, {num_rows, config.hidden}, target.dtype(), pool));
-  const at::Tensor& targets = target.embedding();
+      const Matrix own, checkpoint.Load(name, {num_rows, config.hidden}, target.dtype(), pool));
+  const Matrix& targets = target.embedding();
   std::atomic<int64_t> count = 0;
-  pool.ParallelFor(std::min(num_rows, targets.size(0)), /*grain=*/64,
+  pool.ParallelFor(std::min(num_rows, targets.rows()), /*grain=*/64,
                    [&](int64_t first, int64_t last) {
                      for (int64_t row = first; row < last; ++row) {
                        if (IsForeignRow(own, targets, row, target.dtype())) ++count;
@@ -122,7 +121,7 @@ const float* EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float
   const int64_t hidden = config.hidden;
   float* const embeddings = ReserveFloats(embedded, num_tokens * hidden);
   float* const rows = ReserveFloats(joined, num_tokens * 2 * hidden);
-  EmbeddingCpu(target.embedding().data_ptr(), target.dtype(), hidden, batch.token_ids().data(),
+  EmbeddingCpu(target.embedding().data(), target.dtype(), hidden, batch.token_ids().data(),
                num_tokens, embeddings, pool);
   for (int64_t t = 0; t < num_tokens; ++t) {
     std::copy_n(embeddings + t * hidden, hidden, rows + t * 2 * hidden);
@@ -131,17 +130,17 @@ const float* EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float
   return rows;
 }
 
-at::Tensor EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features,
+Matrix EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features,
                                      KvCache& cache) {
   const int64_t num_tokens = batch.num_tokens();
-  at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
+  Matrix out = Matrix(num_tokens, config.hidden);
   if (num_tokens == 0) return out;
   rope.Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
-  float* const hidden = out.data_ptr<float>();
+  float* const hidden = out.floats();
   LinearCpu(fc, {JoinInputs(batch, features)}, num_tokens, hidden, /*accumulate=*/false, pool);
   if (fc_bias.defined()) {
-    AddBiasCpu(hidden, fc_bias.data_ptr<float>(), num_tokens, config.hidden, pool);
+    AddBiasCpu(hidden, fc_bias.floats(), num_tokens, config.hidden, pool);
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,
@@ -181,7 +180,7 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
         DTypeName(target.weight_dtype()), ", whose head they share"));
   }
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&] {
     impl = std::make_unique<Impl>(config, target, pool);
     impl->weight_dtype = quantize.value_or(target.weight_dtype());
     return impl->LoadWeights(source);
@@ -199,15 +198,14 @@ HeadWeight EagleModel::head_weight() const {
           impl_->config.hidden};
 }
 
-absl::StatusOr<at::Tensor> EagleModel::Forward(const ForwardBatch& batch,
-                                               const at::Tensor& features, KvCache& cache) {
-  SHORTLIST_CHECK(features.dim() == 2 && features.size(0) == batch.num_tokens() &&
-                  features.size(1) == impl_->config.hidden);
-  SHORTLIST_CHECK(features.scalar_type() == at::kFloat && features.is_contiguous());
+absl::StatusOr<Matrix> EagleModel::Forward(const ForwardBatch& batch,
+                                               const Matrix& features, KvCache& cache) {
+  SHORTLIST_CHECK(features.dim() == 2 && features.rows() == batch.num_tokens() &&
+                  features.cols() == impl_->config.hidden);
   CheckBatch(impl_->config, impl_->target.dtype(), batch, cache);
-  at::Tensor out;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("EAGLE forward pass", [&] {
-    out = impl_->Forward(batch, features.data_ptr<float>(), cache);
+  Matrix out;
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("EAGLE forward pass", [&] {
+    out = impl_->Forward(batch, features.floats(), cache);
     return absl::OkStatus();
   }));
   return out;

@@ -1,12 +1,12 @@
 #ifndef SHORTLIST_MODEL_EAGLE_MODEL_H_
 #define SHORTLIST_MODEL_EAGLE_MODEL_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "io/model_source.h"
@@ -51,7 +51,7 @@ class EagleModel {
   /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i
   /// from the target or from a previous output of this function. Returns the predicted f_i+1:
   /// [num_tokens, hidden] f32.
-  absl::StatusOr<at::Tensor> Forward(const ForwardBatch& batch, const at::Tensor& features,
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, const Matrix& features,
                                      KvCache& cache);
 
  private:

@@ -1,6 +1,5 @@
 #include "model/encoder.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +15,7 @@
 #include "model/checkpoint.h"
 #include "model/encoder_layer.h"
 #include "model/rope.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -73,7 +72,7 @@ struct Encoder::Impl {
   absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadEmbeddings(Checkpoint& checkpoint, std::optional<DType> wanted);
-  at::Tensor Forward(const EncoderBatch& batch);
+  Matrix Forward(const EncoderBatch& batch);
   /// token_ids, token_type_ids (may be null): [pass.num_tokens()]; hidden: [.., hidden].
   void Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden);
   /// token_ids: [pass.num_tokens()]. Returns the rows of `positions`, [pass.num_tokens()].
@@ -85,9 +84,9 @@ struct Encoder::Impl {
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
   std::string prefix;
-  at::Tensor tokens;       // [vocab_size, hidden]
-  at::Tensor positions;    // [num_positions, hidden]; undefined for rotary positions
-  at::Tensor token_types;  // [num_token_types, hidden]; undefined without them
+  Matrix tokens;       // [vocab_size, hidden]
+  Matrix positions;    // [num_positions, hidden]; undefined for rotary positions
+  Matrix token_types;  // [num_token_types, hidden]; undefined without them
   NormWeight embedding_norm;
   std::vector<EncoderLayer> layers;
   NormWeight final_norm;  // ModernBERT only
@@ -164,17 +163,17 @@ std::vector<int32_t> Encoder::Impl::PositionRows(const int32_t* token_ids) const
 
 void Encoder::Impl::Embed(const int32_t* token_ids, const int32_t* token_type_ids, float* hidden) {
   const int64_t num_tokens = pass.num_tokens();
-  EmbeddingCpu(tokens.data_ptr(), dtype, config.hidden, token_ids, num_tokens, hidden, pool);
+  EmbeddingCpu(tokens.data(), dtype, config.hidden, token_ids, num_tokens, hidden, pool);
   if (token_types.defined()) {
     std::vector<int32_t> zeros;
     if (token_type_ids == nullptr) zeros.resize(static_cast<size_t>(num_tokens));
-    AddEmbeddingCpu(token_types.data_ptr(), dtype, config.hidden,
+    AddEmbeddingCpu(token_types.data(), dtype, config.hidden,
                     token_type_ids == nullptr ? zeros.data() : token_type_ids, num_tokens, hidden,
                     pool);
   }
   if (positions.defined()) {
     const std::vector<int32_t> rows = PositionRows(token_ids);
-    AddEmbeddingCpu(positions.data_ptr(), dtype, config.hidden, rows.data(), num_tokens, hidden,
+    AddEmbeddingCpu(positions.data(), dtype, config.hidden, rows.data(), num_tokens, hidden,
                     pool);
   }
   LayerNormCpu(hidden, /*addend=*/nullptr, embedding_norm.View(config), num_tokens, config.hidden,
@@ -199,9 +198,9 @@ void Encoder::Impl::RunPass(float* hidden) {
   }
 }
 
-at::Tensor Encoder::Impl::Forward(const EncoderBatch& batch) {
+Matrix Encoder::Impl::Forward(const EncoderBatch& batch) {
   const auto num_tokens = static_cast<int64_t>(batch.token_ids.size());
-  at::Tensor out = at::empty({num_tokens, config.hidden}, at::TensorOptions().dtype(at::kFloat));
+  Matrix out = Matrix(num_tokens, config.hidden);
   const std::span<const int32_t> begin = batch.seq_begin;
   for (size_t first = 0, last = 0; first + 1 < begin.size(); first = last) {
     // At least one sequence, and the following sequences that fit.
@@ -211,7 +210,7 @@ at::Tensor Encoder::Impl::Forward(const EncoderBatch& batch) {
     pass.Assign(begin.subspan(first, last - first + 1));
     const int32_t* const types =
         batch.token_type_ids.empty() ? nullptr : batch.token_type_ids.data() + begin[first];
-    float* const hidden = out.data_ptr<float>() + begin[first] * config.hidden;
+    float* const hidden = out.floats() + begin[first] * config.hidden;
     Embed(batch.token_ids.data() + begin[first], types, hidden);
     RunPass(hidden);
   }
@@ -227,7 +226,7 @@ absl::StatusOr<std::unique_ptr<Encoder>> Encoder::Load(const ModelSource& source
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const EncoderConfig config, ReadEncoderConfig(source));
   std::unique_ptr<Impl> impl;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch(source.path(), [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&] {
     impl = std::make_unique<Impl>(config, pool);
     return impl->LoadWeights(source, dtype, quantize);
   }));
@@ -239,10 +238,10 @@ DType Encoder::dtype() const { return impl_->dtype; }
 DType Encoder::weight_dtype() const { return impl_->weight_dtype; }
 const std::string& Encoder::tensor_prefix() const { return impl_->prefix; }
 
-absl::StatusOr<at::Tensor> Encoder::Forward(const EncoderBatch& batch) {
+absl::StatusOr<Matrix> Encoder::Forward(const EncoderBatch& batch) {
   SHORTLIST_RETURN_IF_ERROR(CheckEncoderBatch(impl_->config, batch));
-  at::Tensor out;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("forward pass", [&] {
+  Matrix out;
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("forward pass", [&] {
     out = impl_->Forward(batch);
     return absl::OkStatus();
   }));

@@ -1,12 +1,12 @@
 #ifndef SHORTLIST_MODEL_ENCODER_H_
 #define SHORTLIST_MODEL_ENCODER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
@@ -47,7 +47,7 @@ class Encoder {
   /// hidden] f32, a new tensor. Row t depends only on the tokens of its own sequence, bit for bit.
   /// Scratch memory holds kPassTokens tokens, or the longest sequence. Errors are those of
   /// CheckEncoderBatch, and ResourceExhausted without memory.
-  absl::StatusOr<at::Tensor> Forward(const EncoderBatch& batch);
+  absl::StatusOr<Matrix> Forward(const EncoderBatch& batch);
 
   /// Sequences pass through the layers together, up to this many tokens at a time.
   static constexpr int64_t kPassTokens = 1024;

@@ -69,7 +69,7 @@ absl::StatusOr<NormWeight> NormWeight::Load(Checkpoint& checkpoint, const std::s
 }
 
 LayerNorm NormWeight::View(const EncoderConfig& config) const {
-  return {weight.data_ptr<float>(), bias.defined() ? bias.data_ptr<float>() : nullptr,
+  return {weight.floats(), bias.defined() ? bias.floats() : nullptr,
           static_cast<float>(config.norm_eps)};
 }
 
@@ -90,7 +90,7 @@ absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& b
   const BertNames& names = NamesOf(config.family);
   const std::string prefix = absl::StrCat(body, names.layers, index, ".");
   const auto load_linear = [&](const char* name, int64_t out_features, int64_t in_features,
-                               PackedLinear& weight, at::Tensor& bias) -> absl::Status {
+                               PackedLinear& weight, Matrix& bias) -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(weight, LoadLinear(checkpoint, absl::StrCat(prefix, name, ".weight"),
                                                   out_features, in_features, dtype, pool));
     SHORTLIST_ASSIGN_OR_RETURN(bias, checkpoint.Load(absl::StrCat(prefix, name, ".bias"),
@@ -98,7 +98,7 @@ absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& b
     return absl::OkStatus();
   };
   std::array<SourceWeight, 3> weights;
-  std::array<at::Tensor, 3> biases;
+  std::array<Matrix, 3> biases;
   for (size_t i = 0; i < weights.size(); ++i) {
     const std::string name = absl::StrCat(prefix, names.qkv[i]);
     SHORTLIST_ASSIGN_OR_RETURN(weights[i], LoadSource(checkpoint, absl::StrCat(name, ".weight"),
@@ -109,8 +109,8 @@ absl::Status EncoderLayer::LoadBert(Checkpoint& checkpoint, const std::string& b
   PackHeads({{{&weights[0], 0}, {&weights[1], 0}, {&weights[2], 0}}}, checkpoint, config, dtype,
             pool);
   for (int64_t head = 0; head < config.num_heads; ++head) {
-    for (const at::Tensor& bias : biases) {
-      const float* const own = bias.data_ptr<float>() + head * config.head_dim;
+    for (const Matrix& bias : biases) {
+      const float* const own = bias.floats() + head * config.head_dim;
       qkv_bias_.insert(qkv_bias_.end(), own, own + config.head_dim);
     }
   }
@@ -218,11 +218,11 @@ void EncoderLayer::Forward(const EncoderConfig& config, const EncoderPass& pass,
   }
   Attend(config, pass, rope, hidden, scratch, pool);
   add(output_, attended);
-  normalise(attention_norm_, output_bias_.data_ptr<float>(), hidden);
-  ActivatedLinearCpu(up_, up_bias_.data_ptr<float>(), {hidden}, num_tokens, config.activation,
+  normalise(attention_norm_, output_bias_.floats(), hidden);
+  ActivatedLinearCpu(up_, up_bias_.floats(), {hidden}, num_tokens, config.activation,
                      inner, pool);
   add(down_, inner);
-  normalise(mlp_norm_, down_bias_.data_ptr<float>(), hidden);
+  normalise(mlp_norm_, down_bias_.floats(), hidden);
 }
 
 }  // namespace shortlist

@@ -1,13 +1,13 @@
 #ifndef SHORTLIST_MODEL_ENCODER_LAYER_H_
 #define SHORTLIST_MODEL_ENCODER_LAYER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
@@ -36,8 +36,8 @@ struct EncoderScratch {
 
 /// The weights of a layer norm.
 struct NormWeight {
-  at::Tensor weight;  // [hidden] f32; undefined: no norm
-  at::Tensor bias;    // [hidden] f32; undefined: no bias
+  Matrix weight;  // [hidden] f32; undefined: no norm
+  Matrix bias;    // [hidden] f32; undefined: no bias
 
   /// Reads `name`.weight and .bias, or .gamma and .beta, their names in BERT's first exports.
   /// Errors and exceptions are those of Checkpoint::Load.
@@ -93,12 +93,12 @@ class EncoderLayer {
   PackedLinear qkv_;             // by head: query, key, value
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without biases
   PackedLinear output_;
-  at::Tensor output_bias_;  // [hidden] f32
+  Matrix output_bias_;  // [hidden] f32
   PackedLinear up_;         // ModernBERT: its outputs are activated
-  at::Tensor up_bias_;      // [intermediate] f32
+  Matrix up_bias_;      // [intermediate] f32
   PackedLinear gate_;       // ModernBERT only: multiplies the activated outputs of up_
   PackedLinear down_;
-  at::Tensor down_bias_;  // [hidden] f32
+  Matrix down_bias_;  // [hidden] f32
 };
 
 }  // namespace shortlist

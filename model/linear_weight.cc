@@ -8,8 +8,8 @@
 namespace shortlist {
 
 MatrixView SourceWeight::Rows(int64_t first, int64_t num_rows) const {
-  const auto* data = static_cast<const char*>(tensor.data_ptr());
-  return {data + first * tensor.size(1) * DTypeBytes(dtype), dtype, num_rows};
+  const auto* data = static_cast<const char*>(tensor.data());
+  return {data + first * tensor.cols() * DTypeBytes(dtype), dtype, num_rows};
 }
 
 absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::string& name,
@@ -19,7 +19,7 @@ absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::strin
   if (IsQuantized(dtype)) {
     SHORTLIST_ASSIGN_OR_RETURN(dtype, checkpoint.StoredDType(name));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(at::Tensor tensor,
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix tensor,
                              checkpoint.Load(name, {out_features, in_features}, dtype, pool));
   return SourceWeight{std::move(tensor), dtype};
 }

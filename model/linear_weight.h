@@ -1,11 +1,11 @@
 #ifndef SHORTLIST_MODEL_LINEAR_WEIGHT_H_
 #define SHORTLIST_MODEL_LINEAR_WEIGHT_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
@@ -16,7 +16,7 @@ namespace shortlist {
 
 /// A weight [out_features, in_features] of a checkpoint, before it is packed.
 struct SourceWeight {
-  at::Tensor tensor;
+  Matrix tensor;
   DType dtype = DType::kF32;
 
   /// Returns rows [first, first + num_rows) of `tensor`, without a copy.

@@ -1,6 +1,5 @@
 #include "runtime/causal_encoder.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <random>
@@ -9,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 
@@ -43,7 +42,7 @@ absl::Status CausalEncoder::Reserve(int64_t num_slots) {
   if (prefixes_ != nullptr && pool_->capacity() >= num_slots) return absl::OkStatus();
   Drop();
   SHORTLIST_ASSIGN_OR_RETURN(kv_, KvCache::Create(decoder_.config(), num_slots, decoder_.dtype()));
-  return CatchTorch("slots for keys and values", [&] {
+  return CatchBadAlloc("slots for keys and values", [&] {
     MakeTree(num_slots);
     return absl::OkStatus();
   });
@@ -142,11 +141,11 @@ void CausalEncoder::FillPass() {
 /// Computes the pass and stores the requested states.
 absl::Status CausalEncoder::RunPass() {
   if (pass_.num_tokens() == 0) return absl::OkStatus();  // there are no texts
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor hidden, decoder_.Forward(pass_, *kv_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, decoder_.Forward(pass_, *kv_));
   const int64_t width = decoder_.config().hidden;
   for (const Rows& rows : rows_) {
-    std::copy_n(hidden.data_ptr<float>() + rows.first * width, rows.count * width,
-                states_.data_ptr<float>() + rows.to * width);
+    std::copy_n(hidden.floats() + rows.first * width, rows.count * width,
+                states_.floats() + rows.to * width);
   }
   return absl::OkStatus();
 }
@@ -169,7 +168,7 @@ absl::Status CausalEncoder::Begin(std::span<const Text> texts, Wanted wanted) {
   placed_.clear();
   texts_.clear();
   next_ = 0;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("hidden states", [&] {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("hidden states", [&] {
     if (knows_uncomputed) MakeTree(pool_->capacity());
     row_of_.clear();
     int64_t num_rows = 0;
@@ -178,19 +177,19 @@ absl::Status CausalEncoder::Begin(std::span<const Text> texts, Wanted wanted) {
       num_rows += wanted == Wanted::kAll ? std::ssize(text) : 1;
     }
     states_ =
-        at::empty({num_rows, decoder_.config().hidden}, at::TensorOptions().dtype(at::kFloat));
+        Matrix(num_rows, decoder_.config().hidden);
     return absl::OkStatus();
   }));
   SHORTLIST_RETURN_IF_ERROR(Check(texts));
   wanted_ = wanted;
-  return CatchTorch("hidden states", [&] {
+  return CatchBadAlloc("hidden states", [&] {
     texts_.assign(texts.begin(), texts.end());
     return absl::OkStatus();
   });
 }
 
-absl::StatusOr<std::optional<at::Tensor>> CausalEncoder::Advance() {
-  const absl::Status status = CatchTorch("hidden states", [&]() -> absl::Status {
+absl::StatusOr<std::optional<Matrix>> CausalEncoder::Advance() {
+  const absl::Status status = CatchBadAlloc("hidden states", [&]() -> absl::Status {
     if (placed_.empty() && next_ < texts_.size()) {
       SHORTLIST_RETURN_IF_ERROR(Reserve(NumSlots(std::ssize(texts_[next_]))));
       SHORTLIST_CHECK(PlaceSome());
@@ -213,10 +212,10 @@ absl::StatusOr<std::optional<at::Tensor>> CausalEncoder::Advance() {
   return std::exchange(states_, {});
 }
 
-absl::StatusOr<at::Tensor> CausalEncoder::States(std::span<const Text> texts, Wanted wanted) {
+absl::StatusOr<Matrix> CausalEncoder::States(std::span<const Text> texts, Wanted wanted) {
   SHORTLIST_RETURN_IF_ERROR(Begin(texts, wanted));
   for (;;) {
-    SHORTLIST_ASSIGN_OR_RETURN(std::optional<at::Tensor> states, Advance());
+    SHORTLIST_ASSIGN_OR_RETURN(std::optional<Matrix> states, Advance());
     if (states) return *std::move(states);
   }
 }

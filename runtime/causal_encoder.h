@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_RUNTIME_CAUSAL_ENCODER_H_
 #define SHORTLIST_RUNTIME_CAUSAL_ENCODER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
@@ -55,9 +55,9 @@ class CausalEncoder {
   /// Runs one pass through the layers. Returns the states (a new tensor) after the last pass,
   /// nullopt before. Returns ResourceExhausted if there is no memory for the KV slots: kept_tokens
   /// plus those of the longest text. An error discards all unfinished work.
-  absl::StatusOr<std::optional<at::Tensor>> Advance();
+  absl::StatusOr<std::optional<Matrix>> Advance();
   /// Calls Begin(), then Advance() until done.
-  absl::StatusOr<at::Tensor> States(std::span<const Text> texts, Wanted wanted);
+  absl::StatusOr<Matrix> States(std::span<const Text> texts, Wanted wanted);
 
   /// Allocates KV slots for short texts in advance; otherwise the first call does. Returns
   /// ResourceExhausted as Advance() does.
@@ -104,7 +104,7 @@ class CausalEncoder {
   std::vector<Text> texts_;
   Wanted wanted_ = Wanted::kLast;
   std::vector<int64_t> row_of_;  // [texts_.size()] first row of each text in `states_`
-  at::Tensor states_;
+  Matrix states_;
   size_t next_ = 0;             // next text to place
   std::vector<Placed> placed_;  // in order of computation
   size_t at_ = 0;               // index in `placed_` of the next text to compute

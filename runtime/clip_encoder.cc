@@ -1,6 +1,5 @@
 #include "runtime/clip_encoder.h"
 
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,11 +15,11 @@ namespace shortlist {
 namespace {
 
 /// Copies row i of `from` to row places[i] of `to`.
-void Scatter(const at::Tensor& from, std::span<const int64_t> places, at::Tensor& to) {
-  const int64_t width = to.size(1);
+void Scatter(const Matrix& from, std::span<const int64_t> places, Matrix& to) {
+  const int64_t width = to.cols();
   for (size_t i = 0; i < places.size(); ++i) {
-    std::copy_n(from.data_ptr<float>() + static_cast<int64_t>(i) * width, width,
-                to.data_ptr<float>() + places[i] * width);
+    std::copy_n(from.floats() + static_cast<int64_t>(i) * width, width,
+                to.floats() + places[i] * width);
   }
 }
 
@@ -68,14 +67,14 @@ absl::StatusOr<std::optional<EncodedStates>> ClipEncoder::Run(EncodingItems item
     seq_begin.push_back(static_cast<int32_t>(ids.size()));
     text_places.push_back(static_cast<int64_t>(i));
   }
-  at::Tensor states =
-      at::empty({std::ssize(items), config_.hidden}, at::TensorOptions().dtype(at::kFloat));
+  Matrix states =
+      Matrix(std::ssize(items), config_.hidden);
   if (!text_places.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor of_texts, model_->EmbedTexts({ids, seq_begin}));
+    SHORTLIST_ASSIGN_OR_RETURN(const Matrix of_texts, model_->EmbedTexts({ids, seq_begin}));
     Scatter(of_texts, text_places, states);
   }
   if (!pictures.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor of_pictures, model_->EmbedPictures(pictures));
+    SHORTLIST_ASSIGN_OR_RETURN(const Matrix of_pictures, model_->EmbedPictures(pictures));
     Scatter(of_pictures, picture_places, states);
   }
   EncodedStates encoded{.data = std::move(states),

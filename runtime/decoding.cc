@@ -155,13 +155,13 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
     SHORTLIST_ASSIGN_OR_RETURN(made.drafter, models.NewDrafter(num_slots));
     if (options.sketch != nullptr) {
       made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool(),
-                              models.head_kernels());
+                              models.device_head());
     }
     if (options.learning) {
       made.fitter = NewFitter(models, *options.learning);
       if (made.fitter != nullptr) {
         made.drafter->LearnSketch(*made.fitter, options.num_sketch_rows, models.pool(),
-                                  models.head_kernels());
+                                  models.device_head());
       }
     }
     std::shared_ptr<const VocabBase> base = options.base;

@@ -34,7 +34,7 @@ class EncoderBody final : public EncodingBody {
       }
     }
     SHORTLIST_ASSIGN_OR_RETURN(
-        at::Tensor data,
+        Matrix data,
         encoder_->Forward({.token_ids = ids, .token_type_ids = types, .seq_begin = seq_begin}));
     return EncodedStates{.data = std::move(data), .seq_begin = std::move(seq_begin)};
   }
@@ -72,7 +72,7 @@ class DecoderBody final : public EncodingBody {
       using Wanted = CausalEncoder::Wanted;
       SHORTLIST_RETURN_IF_ERROR(causal_.Begin(texts, last_alone ? Wanted::kLast : Wanted::kAll));
     }
-    SHORTLIST_ASSIGN_OR_RETURN(std::optional<at::Tensor> data, causal_.Advance());
+    SHORTLIST_ASSIGN_OR_RETURN(std::optional<Matrix> data, causal_.Advance());
     if (!data) return std::nullopt;
     EncodedStates states{.data = *std::move(data), .seq_begin = {0}, .last_alone = last_alone};
     for (const EncodingLoop::Item& item : items) {

@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_RUNTIME_ENCODING_BODY_H_
 #define SHORTLIST_RUNTIME_ENCODING_BODY_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "embed/hidden_states.h"
@@ -27,11 +27,11 @@ using EncodingItems = std::span<const EncodingLoop::Item>;
 
 /// Hidden states of a pass, items concatenated.
 struct EncodedStates {
-  at::Tensor data;                 // [num_tokens, hidden] f32, on the CPU
+  Matrix data;                 // [num_tokens, hidden] f32, on the CPU
   std::vector<int32_t> seq_begin;  // [num_items + 1]
   bool last_alone = false;         // one state per item: that of its last token
 
-  HiddenStates view() const { return {data.data_ptr<float>(), data.size(1), seq_begin}; }
+  HiddenStates view() const { return {data.floats(), data.cols(), seq_begin}; }
 };
 
 /// Computes hidden states of inputs: an encoder, or a decoder used as one. One call of Run() at a

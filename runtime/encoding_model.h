@@ -44,7 +44,7 @@ class EncodingModel {
   /// Uses a generating model that was not trained for vectors. A vector is the normalised mean of
   /// its hidden states, over at most `max_input_tokens` tokens and the model's context. It also
   /// reports how likely tokens come next (EncodeWish::next_tokens). Decoder and tokenizer must
-  /// outlive the result; do not call the decoder during Encode(). Returns errors of LmHead.
+  /// outlive the result; do not call the decoder during Encode(). Returns errors of PrunedHead.
   static absl::StatusOr<std::unique_ptr<EncodingModel>> Over(Decoder& decoder,
                                                              const Tokenizer& tokenizer,
                                                              ModelSource source,

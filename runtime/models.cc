@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "device/open_cuda.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
 #include "model/kv_cache.h"
@@ -46,9 +47,9 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
                                                      ThreadPool& pool) {
   std::unique_ptr<Models> models(new Models(options, pool));
   if (options.device == Device::kCuda) {
-    absl::StatusOr<std::shared_ptr<HeadKernels>> kernels = OpenCudaHeadKernels();
-    if (!kernels.ok()) return Prefixed("--device cuda", kernels.status());
-    models->head_kernels_ = *std::move(kernels);
+    absl::StatusOr<std::shared_ptr<const HeadDevice>> device = OpenCuda();
+    if (!device.ok()) return Prefixed("--device cuda", device.status());
+    models->device_ = *std::move(device);
   }
   SHORTLIST_ASSIGN_OR_RETURN(models->model_, ModelSource::Open(options.model));
   if (models->has_draft()) {
@@ -105,11 +106,10 @@ absl::Status Models::LoadDraft() {
 }
 
 absl::Status Models::MoveHead() {
-  if (head_kernels_ == nullptr) return absl::OkStatus();
-  absl::StatusOr<std::shared_ptr<const DeviceRows>> rows =
-      DeviceRows::Copy(draft_head(), head_kernels_);
-  if (!rows.ok()) return Prefixed("--device cuda", rows.status());
-  device_rows_ = *std::move(rows);
+  if (device_ == nullptr) return absl::OkStatus();
+  absl::StatusOr<std::shared_ptr<const HeadOnDevice>> head = device_->Copy(draft_head());
+  if (!head.ok()) return Prefixed("--device cuda", head.status());
+  device_head_ = *std::move(head);
   return absl::OkStatus();
 }
 
@@ -171,9 +171,9 @@ int64_t Models::kv_slot_bytes() const {
 absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slots) {
   SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);
   if (draft_eagle_) {
-    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_rows_);
+    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_head_);
   }
-  return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_rows_);
+  return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_head_);
 }
 
 std::string Models::warning() const {

@@ -13,9 +13,8 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "draft/chain_drafter.h"
-#include "head/device_rows.h"
-#include "head/head_kernels.h"
-#include "head/sketch.h"
+#include "head/head_on_device.h"
+#include "sketch/sketch.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
@@ -45,14 +44,14 @@ struct ModelOptions {
 class Models {
  public:
   /// Reads everything except the weights, so that errors appear early. Returns an error that names
-  /// the directory or file, or the device that cannot be used (OpenCudaHeadKernels). `pool` must
+  /// the directory or file, or the device that cannot be used (OpenCuda). `pool` must
   /// outlive the result.
   static absl::StatusOr<std::unique_ptr<Models>> Open(const ModelOptions& options,
                                                       ThreadPool& pool);
   /// Reads the weights; call once. Returns InvalidArgument for a target that is a draft head, or a
   /// model without LM head. Returns FailedPrecondition for a draft with another tokenizer (with
   /// both fingerprints) or too few ids. Also returns errors of OpenTokenizer, Decoder::Load,
-  /// EagleModel::Load, DeviceRows::Copy and CheckUnchanged.
+  /// EagleModel::Load, HeadDevice::Copy and CheckUnchanged.
   absl::Status Load();
   /// Returns Unavailable with a file of the directories that changed since Open(): data read before
   /// and after the change may belong to two models.
@@ -84,8 +83,8 @@ class Models {
 
   Decoder& target() { return *target_; }
   ThreadPool& pool() { return pool_; }
-  /// Kernels of the device that holds the draft's head; null: the CPU.
-  const std::shared_ptr<HeadKernels>& head_kernels() const { return head_kernels_; }
+  /// The draft's head on its device; null: the CPU.
+  const std::shared_ptr<const HeadOnDevice>& device_head() const { return device_head_; }
   /// A warning about a working pair of models for the user; empty: none.
   std::string warning() const;
   /// Bytes of one KV slot in the target's and the draft's caches together.
@@ -118,8 +117,8 @@ class Models {
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
   std::unique_ptr<EagleModel> draft_eagle_;
-  std::shared_ptr<HeadKernels> head_kernels_;      // null: the CPU's kernels
-  std::shared_ptr<const DeviceRows> device_rows_;  // the draft's head on the device; null: none
+  std::shared_ptr<const HeadDevice> device_;          // null: the CPU
+  std::shared_ptr<const HeadOnDevice> device_head_;  // the draft's head on it; null: none
 };
 
 }  // namespace shortlist

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "embed/classifier_config.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "model/checkpoint.h"
 
 namespace shortlist {
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<YesNoOutputs>> YesNoOutputs::Load(const Decoder* 
     return absl::InvalidArgumentError("a reranker that answers yes or no needs an LM head");
   }
   SHORTLIST_ASSIGN_OR_RETURN(
-      LmHead rows, LmHead::Create(decoder->head_weight(), decoder->config().vocab_size, pool));
+      PrunedHead rows, PrunedHead::Create(decoder->head_weight(), decoder->config().vocab_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(YesNoHead head,
                              YesNoHead::Create(std::move(rows), prompt.yes(), prompt.no()));
   return std::unique_ptr<YesNoOutputs>(

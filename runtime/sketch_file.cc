@@ -1,6 +1,5 @@
 #include "runtime/sketch_file.h"
 
-#include <ATen/ATen.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -29,7 +28,7 @@ absl::Status BadFile(const std::string& path, const std::string& what) {
 }
 
 /// Reads the matrix `name` [rows, columns]; -1: any size up to the bound.
-absl::StatusOr<at::Tensor> ReadMatrix(const TensorFile& file, const std::string& name, int64_t rows,
+absl::StatusOr<Matrix> ReadMatrix(const TensorFile& file, const std::string& name, int64_t rows,
                                       int64_t columns) {
   const auto found = file.entries().find(name);
   if (found == file.entries().end()) return BadFile(file.path(), "has no tensor " + name);
@@ -43,10 +42,10 @@ absl::StatusOr<at::Tensor> ReadMatrix(const TensorFile& file, const std::string&
                                 ", not F32 [", rows < 0 ? "N" : absl::StrCat(rows), ", ",
                                 columns < 0 ? "M" : absl::StrCat(columns), "]"));
   }
-  at::Tensor matrix = at::empty({entry.shape[0], entry.shape[1]}, at::kFloat);
-  SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, matrix.data_ptr()));
-  const float* const values = matrix.data_ptr<float>();
-  for (int64_t i = 0; i < matrix.numel(); ++i) {
+  Matrix matrix(entry.shape[0], entry.shape[1]);
+  SHORTLIST_RETURN_IF_ERROR(file.Read(entry, 0, entry.num_bytes, matrix.data()));
+  const float* const values = matrix.floats();
+  for (int64_t i = 0; i < matrix.num_elements(); ++i) {
     if (std::isfinite(values[i])) continue;
     return BadFile(file.path(), absl::StrCat(name, " holds ", values[i], " at ", i));
   }
@@ -105,11 +104,11 @@ uint64_t HashOf(std::string_view text) {
 
 /// Checksum of all values of a file. It reveals damage, which would otherwise only slow a draft
 /// down.
-int64_t Checksum(int64_t num_states, std::initializer_list<const at::Tensor*> matrices) {
+int64_t Checksum(int64_t num_states, std::initializer_list<const Matrix*> matrices) {
   auto sum = static_cast<uint64_t>(num_states);
-  for (const at::Tensor* matrix : matrices) {
-    const at::Tensor values = matrix->contiguous();
-    sum = sum * 31 + HashOf({static_cast<const char*>(values.data_ptr()), values.nbytes()});
+  for (const Matrix* matrix : matrices) {
+    sum = sum * 31 + HashOf({static_cast<const char*>(matrix->data()),
+                             static_cast<size_t>(matrix->bytes())});
   }
   return static_cast<int64_t>(sum);
 }
@@ -129,9 +128,9 @@ void AddNumber(const char* name, const int64_t& number, SafetensorsWriter& write
              {reinterpret_cast<const char*>(&number), sizeof(number)});
 }
 
-void AddMatrix(const char* name, const at::Tensor& matrix, SafetensorsWriter& writer) {
-  const at::Tensor rows = matrix.contiguous();
-  writer.Add(name, "F32", rows.sizes(), {static_cast<const char*>(rows.data_ptr()), rows.nbytes()});
+void AddMatrix(const char* name, const Matrix& matrix, SafetensorsWriter& writer) {
+  writer.Add(name, "F32", std::vector{matrix.rows(), matrix.cols()},
+             {static_cast<const char*>(matrix.data()), static_cast<size_t>(matrix.bytes())});
 }
 
 std::string Variable(const char* name) {
@@ -174,18 +173,18 @@ absl::Status WriteSketchFile(const SketchBasis& basis, const std::string& path) 
 
 absl::StatusOr<StateMoments> ReadMomentsFile(const std::string& path, int64_t hidden) {
   SHORTLIST_ASSIGN_OR_RETURN(const TensorFile file, OpenSafetensors(path));
-  SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor mean, ReadMatrix(file, "mean", hidden, hidden));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix mean, ReadMatrix(file, "mean", hidden, hidden));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_states, ReadNumStates(file));
   if (num_states < 1) return BadFile(path, "num_states is 0, not at least 1");
   SHORTLIST_RETURN_IF_ERROR(CheckSum(file, Checksum(num_states, {&mean})));
-  return StateMoments(mean.to(at::kDouble), num_states);
+  return StateMoments(mean, num_states);
 }
 
 absl::Status WriteMomentsFile(const StateMoments& moments, const std::string& path) {
   SafetensorsWriter writer;
   writer.SetMetadata("format", "shortlist state moments 1");
   const int64_t num_states = moments.num_states();
-  const at::Tensor mean = moments.Mean().to(at::kFloat);
+  const Matrix mean = moments.Mean();
   const int64_t checksum = Checksum(num_states, {&mean});
   AddNumber("num_states", num_states, writer);
   AddNumber("checksum", checksum, writer);

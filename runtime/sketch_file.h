@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "head/sketch_basis.h"
+#include "sketch/sketch_basis.h"
 
 namespace shortlist {
 

@@ -10,9 +10,9 @@
 #include "embed/masked_lm_head.h"
 #include "embed/sentence_transformers.h"
 #include "embed/splade_pooler.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "model/checkpoint.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -97,7 +97,7 @@ absl::Status VectorOutputs::LoadSparse(const EncodingBody& body, const Tokenizer
         TokenWeightPooler::Load(source, config_.hidden, FindTokens(tokenizer, framing), pool_));
   }
   if (config_.sparse != SparseKind::kSplade) return absl::OkStatus();
-  return CatchTorch(source.path(), [&]() -> absl::Status {
+  return CatchBadAlloc(source.path(), [&]() -> absl::Status {
     SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, WeightPacking()));
     // In addition to dense vectors, sparse vectors are optional for the checkpoint.
     if (config_.makes_dense && !MaskedLmHead::IsIn(checkpoint, body.config())) {
@@ -118,8 +118,8 @@ absl::StatusOr<std::unique_ptr<VectorOutputs>> VectorOutputs::Over(const Decoder
   SHORTLIST_CHECK(pooler.ok());
   std::unique_ptr<VectorOutputs> outputs(
       new VectorOutputs(std::move(config), *std::move(pooler), pool));
-  SHORTLIST_ASSIGN_OR_RETURN(LmHead head,
-                             LmHead::Create(decoder.head_weight(), model.vocab_size, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
+                             PrunedHead::Create(decoder.head_weight(), model.vocab_size, pool));
   outputs->next_token_head_.emplace(std::move(head));
   return outputs;
 }

@@ -34,7 +34,7 @@ class VectorOutputs final : public EncodingOutputs {
                                                              const Tokenizer& tokenizer,
                                                              ThreadPool& pool);
   /// Makes the normalised mean of a generating model's states, and its next-token probabilities.
-  /// Returns errors of LmHead.
+  /// Returns errors of PrunedHead.
   static absl::StatusOr<std::unique_ptr<VectorOutputs>> Over(const Decoder& decoder,
                                                              ThreadPool& pool);
 

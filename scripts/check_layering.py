@@ -23,18 +23,18 @@ ALLOWED = {
     "image": {"base", "io"},
     "request": {"base", "vocab"},
     "model_checkpoint": {"base", "io", "kernels"},
-    "tensor": set(),
-    "model": {"base", "io", "kernels", "model_checkpoint", "tensor"},
-    "head_core": {"base", "vocab", "kernels"},
-    "head": {"base", "vocab", "kernels", "head_core", "tensor"},
-    "c": {"base", "vocab", "vocab_formats", "kernels", "head_core"},
-    "draft": {"base", "vocab", "kernels", "request", "head_core", "head", "model", "tensor"},
-    "embed": {"base", "io", "vocab", "request", "kernels", "text_chat", "head_core", "head", "model", "model_checkpoint", "tensor"},
+    "model": {"base", "io", "kernels", "model_checkpoint"},
+    "head": {"base", "vocab", "kernels"},
+    "c": {"base", "vocab", "kernels", "head"},
+    "device": {"base", "vocab", "kernels", "head"},
+    "sketch": {"base", "kernels", "head", "device"},
+    "draft": {"base", "vocab", "kernels", "request", "head", "sketch", "model"},
+    "embed": {"base", "io", "vocab", "request", "kernels", "text_chat", "head", "model", "model_checkpoint"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
-    "runtime": {"base", "io", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head_core", "head", "model",
+    "runtime": {"base", "io", "kernels", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head", "device", "sketch", "model",
                 "model_checkpoint",
-                "draft", "router_core", "router", "tensor"},
+                "draft", "router_core", "router"},
     "serve_http": {"base"},
     "serve": {"base", "io", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},
 }
@@ -51,8 +51,8 @@ ROOMS = {
 # kernels/ must build without abseil, so it sees only these headers of base/.
 KERNELS_MAY_INCLUDE = {"base/check.h", "base/dtype.h", "base/thread_pool.h"}
 TORCH_FREE = {"base", "io", "vocab", "vocab_counting", "vocab_formats", "kernels", "text", "text_jinja", "text_chat", "image", "request", "model_checkpoint",
-              "head_core", "c", "router_core", "serve_http", "serve"}
-TORCH_IN_HEADERS = {"tensor", "model", "head", "draft", "embed", "runtime"}
+              "head", "model", "embed", "draft", "router", "runtime", "cli", "c", "router_core", "serve_http", "serve"}
+TORCH_IN_HEADERS = {"device"}
 TORCH = {"ATen", "c10", "torch"}
 
 SOURCE_SUFFIXES = {".h", ".cc", ".inc", ".cu", ".cuh"}

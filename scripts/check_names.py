@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ("base", "c", "vocab", "kernels", "text", "request", "tensor", "model", "head", "draft", "embed", "router", "runtime",
+FOLDERS = ("base", "c", "vocab", "kernels", "text", "request", "device", "sketch", "model", "head", "draft", "embed", "router", "runtime",
            "serve", "cli")
 SKIPPED = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\''

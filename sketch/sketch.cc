@@ -1,19 +1,19 @@
-#include "head/sketch.h"
+#include "sketch/sketch.h"
 
-#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kernels/quant.h"
 #include "kernels/sketch_rank.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 // error of a tenth, another head's of more than 1.
 constexpr double kMostProbeError = 0.4;
 
-absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, int64_t num_rows) {
+absl::Status CheckProbes(const SketchBasis& basis, const Matrix& projected, int64_t num_rows) {
   double error = 0.0, length = 0.0;
   for (size_t i = 0; i < basis.probe_ids.size(); ++i) {
     const int64_t id = basis.probe_ids[i];
@@ -31,8 +31,8 @@ absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, 
           absl::StrCat("sketch of another head: it has a row ", id, ", this one ", num_rows));
     }
     for (int64_t k = 0; k < basis.rank(); ++k) {
-      const double of_head = projected.data_ptr<float>()[k * num_rows + id];
-      const double of_basis = basis.probes.data_ptr<float>()[i * basis.rank() + k];
+      const double of_head = projected.floats()[k * num_rows + id];
+      const double of_basis = basis.probes.floats()[i * basis.rank() + k];
       error += (of_head - of_basis) * (of_head - of_basis);
       length += of_basis * of_basis;
     }
@@ -45,10 +45,22 @@ absl::Status CheckProbes(const SketchBasis& basis, const at::Tensor& projected, 
 
 constexpr float kMostCode = 7.0f;
 
-absl::Status CheckRows(const at::Tensor& projected) {
-  const int64_t num_rows = projected.size(1);
-  const float* const values = projected.data_ptr<float>();
-  for (int64_t i = 0; i < projected.numel(); ++i) {
+/// Subtracts its mean from each row of `projected`: a term common to all rows of the head does not
+/// change their order.
+void Centre(const Matrix& projected) {
+  const int64_t count = projected.cols();
+  for (int64_t k = 0; k < projected.rows(); ++k) {
+    float* const values = projected.floats() + k * count;
+    const double sum = std::accumulate(values, values + count, 0.0);
+    const auto mean = static_cast<float>(sum / static_cast<double>(count));
+    std::transform(values, values + count, values, [mean](float value) { return value - mean; });
+  }
+}
+
+absl::Status CheckRows(const Matrix& projected) {
+  const int64_t num_rows = projected.cols();
+  const float* const values = projected.floats();
+  for (int64_t i = 0; i < projected.num_elements(); ++i) {
     // Centring at most doubles a value, and a scale is a seventh of the largest one.
     if (std::abs(values[i]) <= kMaxSketchScale) continue;
     return absl::InvalidArgumentError(absl::StrCat("sketch: row ", i % num_rows,
@@ -60,9 +72,9 @@ absl::Status CheckRows(const at::Tensor& projected) {
 
 /// Scale of dimensions first .. first + count - 1 of a row.
 struct RowScale {
-  RowScale(const at::Tensor& projected, int64_t row, int64_t first, int64_t count)
-      : values(projected.data_ptr<float>() + first * projected.size(1) + row),
-        stride(projected.size(1)) {
+  RowScale(const Matrix& projected, int64_t row, int64_t first, int64_t count)
+      : values(projected.floats() + first * projected.cols() + row),
+        stride(projected.cols()) {
     float largest = 0.0f;
     for (int64_t k = 0; k < count; ++k) largest = std::max(largest, std::abs(values[k * stride]));
     bits = FloatToBf16(largest / kMostCode);
@@ -104,13 +116,12 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
                                                    basis.hidden(), ", not ", head.hidden));
   }
   std::shared_ptr<Sketch> sketch(new Sketch());
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch", [&]() -> absl::Status {
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("sketch", [&]() -> absl::Status {
     const int64_t rank = basis.rank();
-    at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
+    const Matrix projected = ProjectRows(head, num_rows, basis.rows, pool);
     SHORTLIST_RETURN_IF_ERROR(CheckProbes(basis, projected, num_rows));
     SHORTLIST_RETURN_IF_ERROR(CheckRows(projected));
-    // A term common to all rows does not change their order.
-    projected -= projected.mean(/*dim=*/1, /*keepdim=*/true);
+    Centre(projected);
 
     sketch->rank_ = rank;
     sketch->hidden_ = basis.hidden();
@@ -125,7 +136,7 @@ absl::StatusOr<std::shared_ptr<const Sketch>> Sketch::Create(const SketchBasis& 
   return sketch;
 }
 
-void Sketch::FillRows(const at::Tensor& projected) {
+void Sketch::FillRows(const Matrix& projected) {
   const int64_t rank = FirstRank(rank_);
   const int64_t padded = rows().num_panels() * kSketchPanelRows;
   codes_ = Arena(padded * rank / 2);
@@ -144,7 +155,7 @@ void Sketch::FillRows(const at::Tensor& projected) {
   }
 }
 
-void Sketch::FillFine(const at::Tensor& projected) {
+void Sketch::FillFine(const Matrix& projected) {
   fine_codes_ = Arena(num_rows_ * kSketchFineRank / 2);
   fine_scales_ = Arena(num_rows_ * static_cast<int64_t>(sizeof(uint16_t)));
   auto* codes = static_cast<uint8_t*>(fine_codes_.data());
@@ -190,13 +201,13 @@ bool Sketch::Halves(const HeadWeight& head, int64_t num_rows, int64_t num_scored
 }
 
 SketchChooser::SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_ranked,
-                             ThreadPool& pool, std::shared_ptr<HeadKernels> kernels)
+                             ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device)
     : sketch_(std::move(sketch)),
       num_ranked_(std::min(num_ranked, sketch_->rows().num_rows)),
       num_candidates_(sketch_->NumCandidates(num_ranked_)),
       num_chosen_(num_ranked_),
       pool_(pool),
-      kernels_(std::move(kernels)) {}
+      device_(std::move(device)) {}
 
 void SketchChooser::set_num_chosen(int64_t num_rows) {
   num_chosen_ = std::clamp<int64_t>(num_rows, 1, num_ranked_);
@@ -230,14 +241,7 @@ absl::Status SketchChooser::Choose(const float* hidden, int64_t num_tokens,
   std::vector<int32_t>& ids = sketch_->has_fine() ? candidate_ids_ : ids_;
   std::vector<uint32_t>& keys = sketch_->has_fine() ? candidate_keys_ : keys_;
   const SketchRace* const given = races.empty() ? nullptr : races.data();
-  if (kernels_ != nullptr) {
-    SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch on a device", [&] {
-      return ChooseOnDevice(num_tokens, races, ids.data(), keys.data());
-    }));
-  } else {
-    SketchRankCpu(rows, queries_.data(), given, num_tokens, num_candidates_, ids.data(),
-                  keys.data(), pool_);
-  }
+  SHORTLIST_RETURN_IF_ERROR(RankAll(given, num_tokens, ids.data(), keys.data()));
   if (!sketch_->has_fine()) return absl::OkStatus();
   SketchRefineCpu(rows, sketch_->fine(), queries_.data(), fine_queries_.data(), given, num_tokens,
                   num_candidates_, ids.data(), keys.data(), num_ranked_, ids_.data(), keys_.data(),
@@ -245,47 +249,17 @@ absl::Status SketchChooser::Choose(const float* hidden, int64_t num_tokens,
   return absl::OkStatus();
 }
 
-/// Queries are small and are made on the host, so that their bits are the CPU's. One copy transfers
-/// queries and races to the device, one transfers ids and keys back.
-absl::Status SketchChooser::ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races,
-                                           int32_t* ids, uint32_t* keys) {
-  const at::TensorOptions bytes = at::TensorOptions(kernels_->device()).dtype(at::kByte);
-  const auto send = [&](const void* from, int64_t size) {
-    at::Tensor there = at::empty({size}, bytes);
-    there.copy_(at::from_blob(const_cast<void*>(from), {size}, at::kByte));
-    return there;
-  };
-  SketchRows rows = sketch_->rows();
-  if (!device_codes_.defined()) {
-    const int64_t padded = rows.num_panels() * kSketchPanelRows;
-    device_codes_ = send(rows.codes, padded * rows.rank / 2);
-    device_scales_ = send(rows.scales, padded * static_cast<int64_t>(sizeof(uint16_t)));
+absl::Status SketchChooser::RankAll(const SketchRace* races, int64_t num_tokens, int32_t* ids,
+                                    uint32_t* keys) {
+  const SketchRows rows = sketch_->rows();
+  if (device_ == nullptr) {
+    SketchRankCpu(rows, queries_.data(), races, num_tokens, num_candidates_, ids, keys, pool_);
+    return absl::OkStatus();
   }
-  rows.codes = device_codes_.data_ptr<uint8_t>();
-  rows.scales = static_cast<const uint16_t*>(device_scales_.data_ptr());
-
-  const auto races_bytes = static_cast<int64_t>(races.size_bytes());
-  const int64_t queries_bytes = num_tokens * rows.rank * static_cast<int64_t>(sizeof(float));
-  std::vector<char> input(races_bytes + queries_bytes);
-  if (races_bytes > 0) std::memcpy(input.data(), races.data(), races_bytes);
-  std::memcpy(input.data() + races_bytes, queries_.data(), queries_bytes);
-  const at::Tensor there = send(input.data(), std::ssize(input));
-  const auto* const first = there.data_ptr<uint8_t>();
-  const int64_t count = num_tokens * num_candidates_;
-  const at::Tensor words = at::empty({2 * count}, bytes.dtype(at::kInt));
-  auto* const chosen = words.data_ptr<int32_t>();
-  SHORTLIST_RETURN_IF_ERROR(kernels_->SelectSketch(
-      {.rows = rows,
-       .query = reinterpret_cast<const float*>(first + races_bytes),
-       .races = races.empty() ? nullptr : reinterpret_cast<const SketchRace*>(first),
-       .num_tokens = num_tokens,
-       .num_chosen = num_candidates_,
-       .ids = chosen,
-       .keys = reinterpret_cast<uint32_t*>(chosen + count)}));
-  const at::Tensor here = words.cpu();
-  std::memcpy(ids, here.data_ptr<int32_t>(), count * sizeof(int32_t));
-  std::memcpy(keys, here.data_ptr<int32_t>() + count, count * sizeof(uint32_t));
-  return absl::OkStatus();
+  if (ranker_ == nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(ranker_, device_->NewSketchRanker(rows));
+  }
+  return ranker_->Rank(queries_.data(), races, num_tokens, num_candidates_, ids, keys);
 }
 
 SketchChooser::Ranked SketchChooser::ranked_of_token(int64_t m) const {

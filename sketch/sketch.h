@@ -1,7 +1,5 @@
-#ifndef SHORTLIST_HEAD_SKETCH_H_
-#define SHORTLIST_HEAD_SKETCH_H_
-
-#include <ATen/core/Tensor.h>
+#ifndef SHORTLIST_SKETCH_SKETCH_H_
+#define SHORTLIST_SKETCH_SKETCH_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,11 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
-#include "head/head_kernels.h"
-#include "head/sketch_basis.h"
+#include "head/head_on_device.h"
 #include "kernels/arena.h"
 #include "kernels/head.h"
+#include "kernels/matrix.h"
 #include "kernels/sketch.h"
+#include "sketch/sketch_basis.h"
 
 namespace shortlist {
 
@@ -45,7 +44,7 @@ class Sketch {
   int64_t rank() const { return rank_; }
   int64_t hidden() const { return hidden_; }
   /// [rank, hidden] f32: its product with hidden states gives the queries of kernels/sketch.h.
-  const float* states() const { return states_.data_ptr<float>(); }
+  const float* states() const { return states_.floats(); }
   /// Number of bytes that a draft pass reads of the sketch.
   int64_t bytes() const { return Bytes(num_rows_, rank_, hidden_); }
   static int64_t Bytes(int64_t num_rows, int64_t rank, int64_t hidden);
@@ -58,12 +57,12 @@ class Sketch {
  private:
   Sketch() = default;
 
-  void FillRows(const at::Tensor& projected);
-  void FillFine(const at::Tensor& projected);
+  void FillRows(const Matrix& projected);
+  void FillFine(const Matrix& projected);
 
   int64_t rank_ = 0, hidden_ = 0, num_rows_ = 0, num_states_ = 0;
   bool has_fine_ = false;
-  at::Tensor states_;
+  Matrix states_;
   Arena codes_, scales_, fine_codes_, fine_scales_;
 };
 
@@ -71,10 +70,10 @@ class Sketch {
 class SketchChooser {
  public:
   /// Ranks the `num_ranked` (at least 1) best rows of a token, or all if the sketch has fewer, and
-  /// at first chooses all of these. `kernels` not null: chooses on their device, the same rows for
-  /// the same states; Choose copies the codes there.
+  /// at first chooses all of these. `device` not null: ranks all rows on the device of that head,
+  /// with the same result; the first Choose copies the sketch there.
   SketchChooser(std::shared_ptr<const Sketch> sketch, int64_t num_ranked, ThreadPool& pool,
-                std::shared_ptr<HeadKernels> kernels = nullptr);
+                std::shared_ptr<const HeadOnDevice> device = nullptr);
 
   /// hidden: [num_tokens, sketch.hidden()] f32 in host memory. races: [num_tokens]; empty: ranks by
   /// score. Returns errors of the device.
@@ -97,8 +96,7 @@ class SketchChooser {
   void set_num_chosen(int64_t num_rows);
 
  private:
-  absl::Status ChooseOnDevice(int64_t num_tokens, std::span<const SketchRace> races, int32_t* ids,
-                              uint32_t* keys);
+  absl::Status RankAll(const SketchRace* races, int64_t num_tokens, int32_t* ids, uint32_t* keys);
 
   const std::shared_ptr<const Sketch> sketch_;
   const int64_t num_ranked_, num_candidates_;
@@ -111,10 +109,10 @@ class SketchChooser {
   std::vector<uint32_t> keys_;               // [tokens, num_ranked]
   std::vector<int32_t> chosen_;              // of one token
   std::vector<uint32_t> order_;              // of one token
-  std::shared_ptr<HeadKernels> kernels_;     // null: the CPU
-  at::Tensor device_codes_, device_scales_;  // defined after the first Choose
+  std::shared_ptr<const HeadOnDevice> device_;  // null: the CPU
+  std::unique_ptr<SketchRanker> ranker_;        // on `device_`, from the first Choose on
 };
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_SKETCH_H_
+#endif  // SHORTLIST_SKETCH_SKETCH_H_

@@ -1,4 +1,4 @@
-#include "head/sketch_basis.h"
+#include "sketch/sketch_basis.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "device/catch_torch.h"
 #include "kernels/quant.h"
 #include "kernels/sketch.h"
-#include "tensor/catch_torch.h"
 
 namespace shortlist {
 namespace {
@@ -28,6 +28,17 @@ void ReadRow(const HeadWeight& head, int64_t row, float* target) {
       static_cast<const char*>(head.rows) + row * RowBytes(head.dtype, head.hidden);
   if (IsQuantized(head.dtype)) return DequantizeHeadRow(from, head.dtype, head.hidden, target);
   for (int64_t k = 0; k < head.hidden; ++k) target[k] = LoadAsFloat(from, head.dtype, k);
+}
+
+/// Returns a tensor over the elements of `matrix`, which must outlive it.
+at::Tensor TensorOf(const Matrix& matrix) {
+  return at::from_blob(matrix.floats(), {matrix.rows(), matrix.cols()}, at::kFloat);
+}
+
+Matrix MatrixOf(const at::Tensor& tensor) {
+  Matrix matrix(tensor.size(0), tensor.size(1));
+  TensorOf(matrix).copy_(tensor);
+  return matrix;
 }
 
 absl::Status CheckStop(const std::atomic<bool>* stop) {
@@ -108,20 +119,36 @@ absl::Status SketchBasis::CheckRank(int64_t rank, int64_t hidden) {
                                                  "]"));
 }
 
-StateMoments::StateMoments(const at::Tensor& mean, int64_t num_states)
-    : num_states_(num_states), sum_(mean * static_cast<double>(num_states)) {}
-
-void StateMoments::Add(const at::Tensor& states) {
-  const at::Tensor finite = at::isfinite(states).all(/*dim=*/1).nonzero().squeeze(1);
-  if (finite.numel() == 0) return;
-  const at::Tensor kept =
-      finite.numel() == states.size(0) ? states : states.index_select(0, finite);
-  const at::Tensor products = at::mm(kept.t(), kept).to(at::kDouble);
-  sum_ = sum_.defined() ? sum_ + products : products;
-  num_states_ += kept.size(0);
+StateMoments::StateMoments(const Matrix& mean, int64_t num_states)
+    : hidden_(mean.cols()), num_states_(num_states), sum_(mean.floats(), mean.floats() + mean.num_elements()) {
+  for (double& value : sum_) value *= static_cast<double>(num_states);
 }
 
-at::Tensor StateMoments::Mean() const { return sum_ / static_cast<double>(num_states_); }
+absl::Status StateMoments::Add(const Matrix& matrix) {
+  SHORTLIST_CHECK(sum_.empty() || matrix.cols() == hidden_);
+  return CatchTorch("moments of hidden states", [&] {
+    const at::Tensor states = TensorOf(matrix);
+    const at::Tensor finite = at::isfinite(states).all(/*dim=*/1).nonzero().squeeze(1);
+    if (finite.numel() == 0) return absl::OkStatus();
+    const at::Tensor kept =
+        finite.numel() == states.size(0) ? states : states.index_select(0, finite);
+    const at::Tensor products = at::mm(kept.t(), kept).to(at::kDouble).contiguous();
+    hidden_ = matrix.cols();
+    sum_.resize(static_cast<size_t>(hidden_ * hidden_), 0.0);
+    const double* const values = products.data_ptr<double>();
+    for (size_t i = 0; i < sum_.size(); ++i) sum_[i] += values[i];
+    num_states_ += kept.size(0);
+    return absl::OkStatus();
+  });
+}
+
+Matrix StateMoments::Mean() const {
+  Matrix mean(hidden_, hidden_);
+  std::transform(sum_.begin(), sum_.end(), mean.floats(), [this](double value) {
+    return static_cast<float>(value / static_cast<double>(num_states_));
+  });
+  return mean;
+}
 
 absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num_rows, int64_t rank,
                                              const StateMoments* moments, ThreadPool& pool,
@@ -135,11 +162,13 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
   SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch", [&]() -> absl::Status {
     at::Tensor mean = at::eye(head.hidden, at::kDouble);
     if (moments != nullptr) {
-      mean = moments->Mean();
-      if (mean.size(0) != head.hidden) {
-        return absl::InvalidArgumentError(absl::StrCat("sketch: hidden states of ", mean.size(0),
-                                                       " for a head of ", head.hidden));
+      if (moments->hidden() != head.hidden) {
+        return absl::InvalidArgumentError(absl::StrCat("sketch: hidden states of ",
+                                                       moments->hidden(), " for a head of ",
+                                                       head.hidden));
       }
+      mean = at::from_blob(const_cast<double*>(moments->sum().data()), mean.sizes(), at::kDouble) /
+             static_cast<double>(moments->num_states());
       const double least = kLeastMoment * mean.trace().item<double>() / head.hidden;
       mean = mean + least * at::eye(head.hidden, at::kDouble);
     }
@@ -159,33 +188,37 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
     const at::Tensor balance = at::maximum(components.energies, largest * 1e-9).pow(0.25);
     const at::Tensor inverse = at::linalg_solve_triangular(lower.t(), components.axes,
                                                            /*upper=*/true);
-    basis.rows = (at::mm(lower, components.axes) / balance).t().to(at::kFloat).contiguous();
-    basis.states = (inverse * balance).t().to(at::kFloat).contiguous();
+    basis.rows = MatrixOf((at::mm(lower, components.axes) / balance).t());
+    basis.states = MatrixOf((inverse * balance).t());
     SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
-    const at::Tensor projected = ProjectRows(head, num_rows, basis.rows, pool);
+    const Matrix projected = ProjectRows(head, num_rows, basis.rows, pool);
     const int64_t num_probes = std::min(kNumProbes, num_rows);
-    for (int64_t i = 0; i < num_probes; ++i) basis.probe_ids.push_back(i * num_rows / num_probes);
-    basis.probes = projected.t()
-                       .index_select(0, at::tensor(at::IntArrayRef(basis.probe_ids), at::kLong))
-                       .contiguous();
+    basis.probes = Matrix(num_probes, rank);
+    for (int64_t i = 0; i < num_probes; ++i) {
+      const int64_t id = i * num_rows / num_probes;
+      basis.probe_ids.push_back(id);
+      for (int64_t k = 0; k < rank; ++k) {
+        basis.probes.floats()[i * rank + k] = projected.floats()[k * num_rows + id];
+      }
+    }
     return absl::OkStatus();
   }));
   return basis;
 }
 
-at::Tensor ProjectRows(const HeadWeight& head, int64_t num_rows, const at::Tensor& basis,
-                       ThreadPool& pool) {
+Matrix ProjectRows(const HeadWeight& head, int64_t num_rows, const Matrix& basis,
+                   ThreadPool& pool) {
   // The head scores the basis as if it were hidden states.
   HeadArgs args;
   args.weight = head.rows;
   args.dtype = head.dtype;
   args.vocab_size = head.vocab_size;
   args.hidden = head.hidden;
-  args.x = basis.data_ptr<float>();
-  args.num_tokens = basis.size(0);
+  args.x = basis.floats();
+  args.num_tokens = basis.rows();
   args.num_rows = num_rows;
-  at::Tensor projected = at::empty({basis.size(0), num_rows}, at::kFloat);
-  HeadLogitsCpu(args, projected.data_ptr<float>(), num_rows, pool);
+  Matrix projected(basis.rows(), num_rows);
+  HeadLogitsCpu(args, projected.floats(), num_rows, pool);
   return projected;
 }
 

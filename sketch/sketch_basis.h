@@ -1,7 +1,5 @@
-#ifndef SHORTLIST_HEAD_SKETCH_BASIS_H_
-#define SHORTLIST_HEAD_SKETCH_BASIS_H_
-
-#include <ATen/core/Tensor.h>
+#ifndef SHORTLIST_SKETCH_SKETCH_BASIS_H_
+#define SHORTLIST_SKETCH_SKETCH_BASIS_H_
 
 #include <atomic>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/head.h"
+#include "kernels/matrix.h"
 
 namespace shortlist {
 
@@ -18,20 +17,23 @@ namespace shortlist {
 class StateMoments {
  public:
   StateMoments() = default;
-  /// The moments of `num_states` states with this mean of x x^T: [hidden, hidden] f64.
-  StateMoments(const at::Tensor& mean, int64_t num_states);
+  /// The moments of `num_states` states with this mean of x x^T: [hidden, hidden] f32.
+  StateMoments(const Matrix& mean, int64_t num_states);
 
-  /// states: [n, hidden] f32 on the CPU; all calls have the same `hidden`. States that are not
-  /// finite are ignored.
-  void Add(const at::Tensor& states);
+  /// states: [n, hidden] f32; all calls have the same `hidden`. Ignores states that are not finite.
+  /// ResourceExhausted without memory.
+  absl::Status Add(const Matrix& states);
 
   int64_t num_states() const { return num_states_; }
-  /// Returns the mean of x x^T: [hidden, hidden] f64. Precondition: num_states() > 0.
-  at::Tensor Mean() const;
+  int64_t hidden() const { return hidden_; }  // 0 before the first state
+  /// The sum of x x^T: [hidden, hidden].
+  const std::vector<double>& sum() const { return sum_; }
+  /// Returns the mean of x x^T: [hidden, hidden] f32. Precondition: num_states() > 0.
+  Matrix Mean() const;
 
  private:
-  int64_t num_states_ = 0;
-  at::Tensor sum_;
+  int64_t hidden_ = 0, num_states_ = 0;
+  std::vector<double> sum_;
 };
 
 /// Low-rank basis that best preserves differences between a head's logits, averaged over observed
@@ -40,11 +42,11 @@ struct SketchBasis {
   static constexpr int64_t kLeastDefaultRank = 64;
   static constexpr int64_t kNumProbes = 64;
 
-  at::Tensor rows;    // [rank, hidden] f32
-  at::Tensor states;  // [rank, hidden] f32
+  Matrix rows;    // [rank, hidden] f32
+  Matrix states;  // [rank, hidden] f32
   // Some rows of the head that the basis was made for, to recognise another head.
   std::vector<int64_t> probe_ids;  // ascending
-  at::Tensor probes;               // [probe_ids.size(), rank] f32: (rows w) of each
+  Matrix probes;               // [probe_ids.size(), rank] f32: (rows w) of each
   int64_t num_states = 0;          // hidden states that it was fitted to; 0: none or unknown
 
   /// Returns the default rank. A wide head (`hidden` at least 768): hidden / 24 (up to 64) first
@@ -54,8 +56,8 @@ struct SketchBasis {
   /// InvalidArgument unless `rank` is a multiple of 8 in [8, min(256, hidden)].
   static absl::Status CheckRank(int64_t rank, int64_t hidden);
 
-  int64_t rank() const { return rows.size(0); }
-  int64_t hidden() const { return rows.size(1); }
+  int64_t rank() const { return rows.rows(); }
+  int64_t hidden() const { return rows.cols(); }
 
   /// Returns the best basis for rows 0 .. num_rows - 1 of `head`: principal components of its
   /// centred rows under the moments of hidden states. Null `moments`: all directions count equally.
@@ -67,11 +69,10 @@ struct SketchBasis {
                                          const std::atomic<bool>* stop = nullptr);
 };
 
-/// Returns (basis w) for rows 0 .. num_rows - 1 of `head`: [basis.size(0), num_rows] f32, on the
-/// CPU.
-at::Tensor ProjectRows(const HeadWeight& head, int64_t num_rows, const at::Tensor& basis,
-                       ThreadPool& pool);
+/// Returns (basis w) for rows 0 .. num_rows - 1 of `head`: [basis.rows(), num_rows] f32.
+Matrix ProjectRows(const HeadWeight& head, int64_t num_rows, const Matrix& basis,
+                   ThreadPool& pool);
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_SKETCH_BASIS_H_
+#endif  // SHORTLIST_SKETCH_SKETCH_BASIS_H_

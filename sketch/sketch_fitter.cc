@@ -1,6 +1,5 @@
-#include "head/sketch_fitter.h"
+#include "sketch/sketch_fitter.h"
 
-#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +7,7 @@
 
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "tensor/catch_torch.h"
+#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -39,15 +38,15 @@ SketchFitter::~SketchFitter() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SketchFitter::Add(const at::Tensor& states) {
+void SketchFitter::Add(const Matrix& states) {
   if (done()) return;
   bool suffices = false;
   {
     const std::lock_guard lock(mutex_);
     const int64_t room = kMostWaiting * head_.hidden - std::ssize(states_);
-    if (states.numel() > room) return;
-    const auto* const values = states.data_ptr<float>();
-    states_.insert(states_.end(), values, values + states.numel());
+    if (states.num_elements() > room) return;
+    const auto* const values = states.floats();
+    states_.insert(states_.end(), values, values + states.num_elements());
     suffices = std::ssize(states_) >= num_awaited_ * head_.hidden;
   }
   if (suffices) changed_.notify_one();
@@ -66,9 +65,9 @@ absl::Status SketchFitter::error() const {
 }
 
 void SketchFitter::Run() {
-  absl::Status status = CatchTorch("sketch of the draft's head", [this]() -> absl::Status {
+  absl::Status status = CatchBadAlloc("sketch of the draft's head", [this]() -> absl::Status {
     SHORTLIST_RETURN_IF_ERROR(FitAll());
-    AddWaiting();
+    SHORTLIST_RETURN_IF_ERROR(AddWaiting());
     return moments_.num_states() > num_kept_ ? keep_.moments(moments_) : absl::OkStatus();
   });
   const std::lock_guard lock(mutex_);
@@ -82,7 +81,7 @@ absl::Status SketchFitter::FitAll() {
     if (fit_at <= num_fitted_) continue;
     while (moments_.num_states() < fit_at) {
       if (!AwaitStates(fit_at - moments_.num_states())) return absl::OkStatus();
-      AddWaiting();
+      SHORTLIST_RETURN_IF_ERROR(AddWaiting());
     }
     const absl::Status fitted = FitOnce();
     if (absl::IsCancelled(fitted)) return absl::OkStatus();
@@ -120,14 +119,17 @@ bool SketchFitter::AwaitStates(int64_t count) {
   return !stop_;
 }
 
-void SketchFitter::AddWaiting() {
+absl::Status SketchFitter::AddWaiting() {
   std::vector<float> states;
   {
     const std::lock_guard lock(mutex_);
     states.swap(states_);
   }
   const int64_t count = std::ssize(states) / head_.hidden;
-  if (count > 0) moments_.Add(at::from_blob(states.data(), {count, head_.hidden}, at::kFloat));
+  if (count == 0) return absl::OkStatus();
+  Matrix matrix(count, head_.hidden);
+  std::copy_n(states.data(), matrix.num_elements(), matrix.floats());
+  return moments_.Add(matrix);
 }
 
 }  // namespace shortlist

@@ -1,7 +1,6 @@
-#ifndef SHORTLIST_HEAD_SKETCH_FITTER_H_
-#define SHORTLIST_HEAD_SKETCH_FITTER_H_
+#ifndef SHORTLIST_SKETCH_SKETCH_FITTER_H_
+#define SHORTLIST_SKETCH_SKETCH_FITTER_H_
 
-#include <ATen/core/Tensor.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -12,9 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/matrix.h"
 #include "absl/status/status.h"
-#include "head/sketch.h"
-#include "head/sketch_basis.h"
+#include "sketch/sketch.h"
+#include "sketch/sketch_basis.h"
 #include "kernels/head.h"
 
 namespace shortlist {
@@ -49,7 +49,7 @@ class SketchFitter {
 
   /// states: [n, hidden] f32 in host memory. Copies them; drops them if too many states are
   /// waiting.
-  void Add(const at::Tensor& states);
+  void Add(const Matrix& states);
 
   /// Returns the latest sketch once; null if there is no new one since the last call.
   std::shared_ptr<const Sketch> TakeNext();
@@ -64,7 +64,7 @@ class SketchFitter {
   absl::Status FitAll();
   absl::Status FitOnce();
   bool AwaitStates(int64_t count);
-  void AddWaiting();
+  absl::Status AddWaiting();
 
   const HeadWeight head_;
   const int64_t num_rows_;
@@ -87,4 +87,4 @@ class SketchFitter {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_HEAD_SKETCH_FITTER_H_
+#endif  // SHORTLIST_SKETCH_SKETCH_FITTER_H_

@@ -78,9 +78,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench/results/rows.md")
     arguments = parser.parse_args()
     lines = ["# Which rows a draft must score", "",
-             "Made by `bench/demo/rows.py`: the demo pair's EAGLE draft, with 128 rows of the request's own in all but the "
-             "full head. Every output was plain decoding's. The last column tells, in percent, why the draft could "
-             "propose the tokens that were emitted.", ""]
+             "Made by `bench/demo/rows.py`: the demo pair's EAGLE draft, with 128 rows of the request's own in all but the",
+             "full head. Every output equals plain decoding's. The last column shows, in percent, why the draft could",
+             "propose the emitted tokens.", ""]
     with tempfile.TemporaryDirectory() as folder:
         choices = ways(build_wrong_list(arguments, folder))
         for temperature in (0, 0.8):

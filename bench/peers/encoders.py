@@ -203,10 +203,10 @@ def counts_int8(results):
 
 def table(results):
     """Returns a Markdown table."""
-    lines = ["# Encoders beside sentence-transformers and ONNX Runtime", "",
-             f"Made by `bench/peers/encoders.py` on {results['date']}, {results['processor']}, "
-             + ", ".join(f"{name} {number}" for name, number in results["versions"].items())
-             + ". Tokens per second; padding does not count as tokens.", ""]
+    lines = ["# Encoders next to sentence-transformers and ONNX Runtime", "",
+             f"Made by `bench/peers/encoders.py` on {results['date']}, {results['processor']},",
+             ", ".join(f"{name} {number}" for name, number in results["versions"].items()) + ".",
+             "Tokens per second; padding does not count as tokens.", ""]
     if "sts_spearman" in results:
         spearman = results["sts_spearman"]
         lines += ["| MiniLM | " + " | ".join(spearman) + " |", "|---|" + "---:|" * len(spearman),
@@ -231,7 +231,7 @@ def table(results):
 
 def list_in_readme(path):
     """Adds the results to the table of files, once."""
-    row = ("| [encoders.md](encoders.md), [encoders.json](encoders.json) | encoders beside sentence-transformers and "
+    row = ("| [encoders.md](encoders.md), [encoders.json](encoders.json) | encoders next to sentence-transformers and "
            "ONNX Runtime | [bench/peers/encoders.py](../peers/encoders.py) |")
     lines = path.read_text().split("\n")
     if row not in lines:

@@ -1,17 +1,17 @@
 #include "cli/vocab/head_time.h"
 
-#include <ATen/ops/randn.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <random>
 #include <span>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "head/cpu_head.h"
-#include "head/lm_head.h"
+#include "head/pruned_head.h"
 #include "head/row_tails.h"
 #include "kernels/quant.h"
 
@@ -23,25 +23,25 @@ class Caller {
  public:
   static absl::StatusOr<Caller> Create(Models& models, const HeadCall& call) {
     SHORTLIST_ASSIGN_OR_RETURN(
-        LmHead head,
-        LmHead::Create(models.draft_head(),
+        PrunedHead head,
+        PrunedHead::Create(models.draft_head(),
                        std::min(models.num_ids(), models.draft_head().vocab_size), models.pool()));
     return Caller(models, call, std::move(head));
   }
 
-  absl::Status Call(const at::Tensor& hidden) {
+  absl::Status Call(const Matrix& hidden) {
     tails_.Clear(*active_);
     std::span<const int32_t> chosen;
     if (sketch_ && !active_->is_full_head()) {
-      SHORTLIST_RETURN_IF_ERROR(sketch_->Choose(hidden.data_ptr<float>(), /*num_tokens=*/1, {}));
+      SHORTLIST_RETURN_IF_ERROR(sketch_->Choose(hidden.floats(), /*num_tokens=*/1, {}));
       chosen = sketch_->of_token(0);
     }
     tails_.Add(own_rows_, /*last=*/TokenId{0}, chosen);
-    return head_.Argmax(hidden, {*active_, tails_.of_tokens()}).status();
+    return head_.Argmax(HeadInput::Of(hidden), {*active_, tails_.of_tokens()}).status();
   }
 
  private:
-  Caller(Models& models, const HeadCall& call, LmHead head)
+  Caller(Models& models, const HeadCall& call, PrunedHead head)
       : head_(std::move(head)),
         active_(
             std::make_shared<const ActiveVocab>(/*version=*/1, call.base, std::vector<int32_t>())) {
@@ -59,7 +59,7 @@ class Caller {
     }
   }
 
-  LmHead head_;
+  PrunedHead head_;
   std::shared_ptr<const ActiveVocab> active_;
   std::optional<SketchChooser> sketch_;
   std::vector<int32_t> own_rows_;
@@ -71,7 +71,10 @@ class Caller {
 absl::StatusOr<std::vector<double>> HeadMs(Models& models, const std::vector<HeadCall>& calls,
                                            int64_t num_rounds) {
   const HeadWeight weight = models.draft_head();
-  const at::Tensor hidden = at::randn({1, weight.hidden}, at::kFloat);
+  const Matrix hidden(1, weight.hidden);
+  std::mt19937_64 random(/*seed=*/1);
+  std::normal_distribution<float> normal;
+  std::generate_n(hidden.floats(), weight.hidden, [&] { return normal(random); });
   std::vector<Caller> callers;
   for (const HeadCall& call : calls) {
     SHORTLIST_ASSIGN_OR_RETURN(Caller caller, Caller::Create(models, call));

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "cli/exit_code.h"
-#include "head/head_kernels.h"
+#include "device/head_kernels.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"

@@ -28,7 +28,7 @@ TEST_F(LogprobsTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCu
   batch.AddChain(prompt, /*first_position=*/0, slots);
   const auto hidden = pair_->target().Forward(batch, *cache);
   ASSERT_TRUE(hidden.ok());
-  auto head = LmHead::Create(pair_->target().head_weight(), pair_->emit_size(), pair_->pool());
+  auto head = PrunedHead::Create(pair_->target().head_weight(), pair_->emit_size(), pair_->pool());
   const auto full_head = ActiveVocab::FullHead(pair_->emit_size());
   const auto logits = head->Logits(*hidden, {*full_head});
   ASSERT_TRUE(logits.ok());

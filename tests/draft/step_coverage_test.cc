@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "draft/speculation.h"
-#include "head/sketch_fitter.h"
+#include "sketch/sketch_fitter.h"
 #include "tests/draft/engine_testing.h"
 #include "vocab/base_ladder.h"
 #include "vocab/vocab_list.h"

@@ -335,7 +335,7 @@ GreedyRound VerifyGreedy(const std::vector<int32_t>& drafted, const std::vector<
   round.sequence = *Sequence::Create({TokenId{0}}, std::move(options), kVocab);
   std::vector<TokenId> tokens;
   for (int32_t id : drafted) tokens.push_back(TokenId{id});
-  std::vector<LmHead::Best> rows;
+  std::vector<PrunedHead::Best> rows;
   for (int32_t id : best) rows.push_back({TokenId{id}, 1.0f});
   round.num_accepted = Verifier().Verify(*round.sequence, tokens, {}, {nullptr, rows, 0},
                                          VerifyMode::kCoupled, kContext);

@@ -39,7 +39,7 @@ class YesNoHeadTest : public testing::Test {
   }
 
   absl::StatusOr<YesNoHead> Make(TokenId yes, std::optional<TokenId> no, ThreadPool& pool) {
-    auto head = LmHead::Create(weight_, kVocab, pool);
+    auto head = PrunedHead::Create(weight_, kVocab, pool);
     SHORTLIST_CHECK(head.ok());
     return YesNoHead::Create(*std::move(head), yes, no);
   }
@@ -118,7 +118,7 @@ TEST_F(YesNoHeadTest, WhatIsNotFiniteFailsItsSequenceAlone) {
         std::memcpy(target, values, kHidden * sizeof(float));
       }
     }
-    auto lm_head = LmHead::Create(HeadWeight{rows.data(), dtype, kVocab, kHidden}, kVocab, pool_);
+    auto lm_head = PrunedHead::Create(HeadWeight{rows.data(), dtype, kVocab, kHidden}, kVocab, pool_);
     ASSERT_TRUE(lm_head.ok()) << lm_head.status();
     auto head = YesNoHead::Create(*std::move(lm_head), TokenId{1}, TokenId{2});
     ASSERT_TRUE(head.ok()) << head.status();

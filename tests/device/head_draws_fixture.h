@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TESTS_HEAD_HEAD_DRAWS_FIXTURE_H_
-#define SHORTLIST_TESTS_HEAD_HEAD_DRAWS_FIXTURE_H_
+#ifndef SHORTLIST_TESTS_DEVICE_HEAD_DRAWS_FIXTURE_H_
+#define SHORTLIST_TESTS_DEVICE_HEAD_DRAWS_FIXTURE_H_
 
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "head/lm_head.h"
+#include "tests/device/tensor_head.h"
 #include "kernels/sampling.h"
-#include "tests/head/emulated_head_kernels.h"
-#include "tests/head/head_rows.h"
+#include "tests/device/emulated_head_kernels.h"
+#include "tests/device/head_rows.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
@@ -86,13 +86,13 @@ class HeadDrawsTest : public testing::TestWithParam<DrawCase> {
     return matrix;
   }
 
-  LmHead MakeHead(const at::Tensor& weight, const DrawCase& c) {
+  TensorHead MakeHead(const at::Tensor& weight, const DrawCase& c) {
     rows_.push_back(HeadRows(weight, c.dtype, weight.size(1)));
     const HeadWeight rows = {rows_.back().data(), c.dtype, weight.size(0), weight.size(1)};
-    if (!c.on_device) return *LmHead::Create(rows, rows.vocab_size, pool_);
+    if (!c.on_device) return *TensorHead::Create(rows, rows.vocab_size, pool_);
     auto copied = DeviceRows::Copy(rows, kernels_);
     EXPECT_TRUE(copied.ok()) << copied.status();
-    return *LmHead::Create(*copied, rows.vocab_size);
+    return *TensorHead::Create(*copied, rows.vocab_size);
   }
 
   std::vector<HeadDraw> RandomDraws(const std::vector<double>& temperatures) {
@@ -105,7 +105,7 @@ class HeadDrawsTest : public testing::TestWithParam<DrawCase> {
     return draws;
   }
 
-  std::vector<LmHead::Selection> Selections() const {
+  std::vector<TensorHead::Selection> Selections() const {
     return {{full_}, {active_}, {active_, tails_}};
   }
 
@@ -117,7 +117,7 @@ class HeadDrawsTest : public testing::TestWithParam<DrawCase> {
     return racers;
   }
 
-  static void ExpectLogitAndProbability(const LmHead::Best& best, const Racers& racers) {
+  static void ExpectLogitAndProbability(const TensorHead::Best& best, const Racers& racers) {
     const auto row = std::find(racers.ids.begin(), racers.ids.end(), Raw(best.id));
     ASSERT_NE(row, racers.ids.end()) << Raw(best.id);
     const float divisor = static_cast<float>(racers.draw.temperature);
@@ -141,7 +141,7 @@ class HeadDrawsTest : public testing::TestWithParam<DrawCase> {
   std::vector<std::span<const int32_t>> tails_;  // [kTokens]
   std::vector<std::vector<char>> rows_;          // what the heads read
   const at::Tensor weight_, hidden_;
-  LmHead head_;
+  TensorHead head_;
 };
 
 inline std::vector<DrawCase> DrawCases(bool on_device) {
@@ -154,4 +154,4 @@ inline std::vector<DrawCase> DrawCases(bool on_device) {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TESTS_HEAD_HEAD_DRAWS_FIXTURE_H_
+#endif  // SHORTLIST_TESTS_DEVICE_HEAD_DRAWS_FIXTURE_H_

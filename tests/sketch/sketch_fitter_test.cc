@@ -1,4 +1,4 @@
-#include "head/sketch_fitter.h"
+#include "sketch/sketch_fitter.h"
 
 #include <ATen/ATen.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/head/normal_values.h"
+#include "tests/sketch/normal_values.h"
 
 namespace shortlist {
 namespace {

@@ -1,4 +1,4 @@
-#include "head/lm_head.h"
+#include "tests/device/tensor_head.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/head/emulated_head_kernels.h"
+#include "tests/device/emulated_head_kernels.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
@@ -39,29 +39,29 @@ struct HeadCase {
   double tolerance;  // of a logit, against hidden states that are rounded for bf16 alone
 };
 
-class LmHeadTest : public testing::TestWithParam<HeadCase> {
+class PrunedHeadTest : public testing::TestWithParam<HeadCase> {
  protected:
-  LmHeadTest()
+  PrunedHeadTest()
       : hidden_size_(GetParam().on_device ? 72 : 65),
         weight_(at::randn({kVocab, hidden_size_}).to(GetParam().dtype)),
         hidden_(at::randn({3, hidden_size_})),
         head_(*MakeHead(kVocab)) {}
 
-  absl::StatusOr<LmHead> MakeHead(int64_t num_rows) {
-    if (!GetParam().on_device) return LmHead::Create(weight_, num_rows, pool_);
+  absl::StatusOr<TensorHead> MakeHead(int64_t num_rows) {
+    if (!GetParam().on_device) return TensorHead::Create(weight_, num_rows, pool_);
     auto rows = DeviceRows::Over(weight_, std::make_shared<EmulatedHeadKernels>());
     EXPECT_TRUE(rows.ok()) << rows.status();
-    return LmHead::Create(*rows, num_rows);
+    return TensorHead::Create(*rows, num_rows);
   }
 
   ThreadPool pool_{2};
   const int64_t hidden_size_;
   at::Tensor weight_, hidden_;
-  LmHead head_;
+  TensorHead head_;
   const ActiveVocab full_ = MakeActive({}, {});
 };
 
-TEST_P(LmHeadTest, FullHeadAgreesWithAten) {
+TEST_P(PrunedHeadTest, FullHeadAgreesWithAten) {
   const TokenLogits rows = *head_.Logits(hidden_, {full_});
   const bool bf16 = GetParam().dtype == at::kBFloat16;
   const at::Tensor rounded = bf16 ? hidden_.to(at::kBFloat16) : hidden_;
@@ -73,7 +73,7 @@ TEST_P(LmHeadTest, FullHeadAgreesWithAten) {
   }
 }
 
-TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
+TEST_P(PrunedHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail some(/*capacity=*/4), none(/*capacity=*/0);
   some.Add(Ids({50, 5, 60, 61}), active);
@@ -100,11 +100,11 @@ TEST_P(LmHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
   }
 }
 
-TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
+TEST_P(PrunedHeadTest, ArgmaxIsTheBestOfTheLogits) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   for (const ActiveVocab* vocab : {&full_, &active}) {
     const TokenLogits rows = *head_.Logits(hidden_, {*vocab});
-    const std::vector<LmHead::Best> best = *head_.Argmax(hidden_, {*vocab});
+    const std::vector<TensorHead::Best> best = *head_.Argmax(hidden_, {*vocab});
     for (int64_t m = 0; m < 3; ++m) {
       const std::span<const float> row = rows.of_token(m);
       const auto top = std::max_element(row.begin(), row.end());
@@ -114,16 +114,16 @@ TEST_P(LmHeadTest, ArgmaxIsTheBestOfTheLogits) {
   }
 }
 
-TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheRows) {
+TEST_P(PrunedHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheRows) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
   tail.Add(Ids({50, 60, 61}), active);
   const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
-  for (const LmHead::Selection& selection :
-       {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
+  for (const TensorHead::Selection& selection :
+       {TensorHead::Selection{full_}, TensorHead::Selection{active, tails}}) {
     const TokenLogits rows = *head_.Logits(hidden_, selection);
-    const std::vector<LmHead::Best> plain = *head_.Argmax(hidden_, selection);
-    const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1);
+    const std::vector<TensorHead::Best> plain = *head_.Argmax(hidden_, selection);
+    const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1);
     for (int64_t m = 0; m < 3; ++m) {
       EXPECT_EQ(best[m].id, plain[m].id);
       EXPECT_EQ(best[m].logit, plain[m].logit);
@@ -134,16 +134,16 @@ TEST_P(LmHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheRows) {
   }
 }
 
-TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
+TEST_P(PrunedHeadTest, TopKIsTheOrderOfTheLogits) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
   tail.Add(Ids({50, 60, 61}), active);
   const std::vector<std::span<const int32_t>> tails = {tail.ids(), none.ids(), tail.ids()};
-  for (const LmHead::Selection& selection :
-       {LmHead::Selection{full_}, LmHead::Selection{active, tails}}) {
+  for (const TensorHead::Selection& selection :
+       {TensorHead::Selection{full_}, TensorHead::Selection{active, tails}}) {
     const TokenLogits rows = *head_.Logits(hidden_, selection);
     for (const int64_t k : {1, 3, 7}) {
-      const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, k);
+      const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, k);
       ASSERT_EQ(std::ssize(best), 3 * k);
       for (int64_t m = 0; m < 3; ++m) {
         std::vector<std::pair<float, int32_t>> order;
@@ -154,7 +154,7 @@ TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
         }
         std::sort(order.begin(), order.end());
         for (int64_t i = 0; i < k; ++i) {
-          const LmHead::Best& found = best[m * k + i];
+          const TensorHead::Best& found = best[m * k + i];
           EXPECT_EQ(Raw(found.id), order[i].second);
           EXPECT_EQ(found.logit, -order[i].first);
           EXPECT_NEAR(found.probability, std::exp(static_cast<double>(found.logit)) / total, 1e-5);
@@ -164,7 +164,7 @@ TEST_P(LmHeadTest, TopKIsTheOrderOfTheLogits) {
   }
 }
 
-TEST_P(LmHeadTest, KBeyondTheRowsOfATokenIsRefused) {
+TEST_P(PrunedHeadTest, KBeyondTheRowsOfATokenIsRefused) {
   const ActiveVocab active = MakeActive({3, 50, 7}, {});
   RequestTail one(/*capacity=*/9), none(/*capacity=*/9);
   one.Add(Ids({60}), active);
@@ -180,7 +180,7 @@ TEST_P(LmHeadTest, KBeyondTheRowsOfATokenIsRefused) {
   EXPECT_FALSE(head_.Argmax(hidden_, {nothing}).ok());
 }
 
-TEST_P(LmHeadTest, FollowsAReplacedBase) {
+TEST_P(PrunedHeadTest, FollowsAReplacedBase) {
   for (const std::vector<int32_t>& base : {std::vector<int32_t>{1, 2, 3}, {3, 8}, {200, 1, 2, 4}}) {
     const ActiveVocab active = MakeActive(base, {});
     const TokenLogits full = *head_.Logits(hidden_, {full_});
@@ -191,19 +191,19 @@ TEST_P(LmHeadTest, FollowsAReplacedBase) {
   }
 }
 
-TEST_P(LmHeadTest, PaddingRowsAreNeverScored) {
-  LmHead head = *MakeHead(/*num_rows=*/100);
+TEST_P(PrunedHeadTest, PaddingRowsAreNeverScored) {
+  TensorHead head = *MakeHead(/*num_rows=*/100);
   const TokenLogits rows = *head.Logits(hidden_, {full_});
   EXPECT_EQ(rows.ids[0].size(), 100);
-  const std::vector<LmHead::Best> best = *head.Argmax(hidden_, {full_});
+  const std::vector<TensorHead::Best> best = *head.Argmax(hidden_, {full_});
   ASSERT_EQ(best.size(), 3u);
-  for (const LmHead::Best& row : best) EXPECT_LT(Raw(row.id), 100);
+  for (const TensorHead::Best& row : best) EXPECT_LT(Raw(row.id), 100);
 }
 
-TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
-  EXPECT_FALSE(LmHead::Create(weight_.t(), 1, pool_).ok());
-  EXPECT_FALSE(LmHead::Create(weight_.to(at::kDouble), 1, pool_).ok());
-  EXPECT_FALSE(LmHead::Create(at::Tensor(), 1, pool_).ok());
+TEST_P(PrunedHeadTest, RefusesTensorsThatDoNotFit) {
+  EXPECT_FALSE(TensorHead::Create(weight_.t(), 1, pool_).ok());
+  EXPECT_FALSE(TensorHead::Create(weight_.to(at::kDouble), 1, pool_).ok());
+  EXPECT_FALSE(TensorHead::Create(at::Tensor(), 1, pool_).ok());
   EXPECT_FALSE(MakeHead(0).ok());
   EXPECT_FALSE(MakeHead(kVocab + 1).ok());
   EXPECT_FALSE(head_.Logits(hidden_.to(at::kHalf), {full_}).ok());
@@ -224,12 +224,12 @@ TEST_P(LmHeadTest, RefusesTensorsThatDoNotFit) {
   EXPECT_TRUE(head_.Logits(at::empty({0, hidden_size_}), {full_}).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, LmHeadTest,
+INSTANTIATE_TEST_SUITE_P(Cpu, PrunedHeadTest,
                          testing::Values(HeadCase{at::kFloat, false, 1e-3},
                                          HeadCase{at::kHalf, false, 1e-3},
                                          HeadCase{at::kBFloat16, false, 1e-3}));
 // Hidden states are rounded to f16 where the rows are.
-INSTANTIATE_TEST_SUITE_P(Device, LmHeadTest,
+INSTANTIATE_TEST_SUITE_P(Device, PrunedHeadTest,
                          testing::Values(HeadCase{at::kFloat, true, 1e-3},
                                          HeadCase{at::kHalf, true, 2e-2},
                                          HeadCase{at::kBFloat16, true, 1e-3}));

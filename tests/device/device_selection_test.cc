@@ -1,4 +1,4 @@
-#include "head/device_selection.h"
+#include "device/device_selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

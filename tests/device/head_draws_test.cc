@@ -10,7 +10,7 @@
 
 #include "draft/token_chooser.h"
 #include "kernels/sampling.h"
-#include "tests/head/head_draws_fixture.h"
+#include "tests/device/head_draws_fixture.h"
 
 namespace shortlist {
 namespace {
@@ -18,11 +18,11 @@ namespace {
 TEST_P(HeadDrawsTest, ADrawIsTheRaceOverTheLogits) {
   int64_t num_draws = 0, num_ties = 0;
   for (const uint32_t stream : {0u, 3u}) {
-    for (const LmHead::Selection& selection : Selections()) {
+    for (const TensorHead::Selection& selection : Selections()) {
       const std::vector<HeadDraw> of_tokens = RandomDraws({0.3, 0.7, 1.0, 1.7});
       const HeadDraws draws = {of_tokens, stream};
       const TokenLogits rows = *head_.Logits(hidden_, selection);
-      const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1, draws);
+      const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1, draws);
       for (int64_t m = 0; m < kTokens; ++m) {
         const Racers racers = RacersOf(rows, m, draws);
         const int64_t winner =
@@ -45,11 +45,11 @@ TEST_P(HeadDrawsTest, ADrawIsTheRaceOverTheLogits) {
 TEST_P(HeadDrawsTest, KDrawsAreTheFirstToArrive) {
   constexpr int64_t kK = 8;
   int64_t num_draws = 0, num_ties = 0;
-  for (const LmHead::Selection& selection : Selections()) {
+  for (const TensorHead::Selection& selection : Selections()) {
     // At the lowest, most rows' weights are none of the floats beside the largest.
     const std::vector<HeadDraw> of_tokens = RandomDraws({0.02, 0.7, 1.7});
     const TokenLogits rows = *head_.Logits(hidden_, selection);
-    const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, kK, {of_tokens});
+    const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, kK, {of_tokens});
     for (int64_t m = 0; m < kTokens; ++m) {
       const Racers racers = RacersOf(rows, m, {of_tokens});
       std::vector<std::pair<double, int64_t>> arrivals;
@@ -58,7 +58,7 @@ TEST_P(HeadDrawsTest, KDrawsAreTheFirstToArrive) {
       }
       std::sort(arrivals.begin(), arrivals.end());
       for (int64_t i = 0; i < kK; ++i) {
-        const LmHead::Best& drawn = best[m * kK + i];
+        const TensorHead::Best& drawn = best[m * kK + i];
         ++num_draws;
         if (Raw(drawn.id) != racers.ids[arrivals[i].second]) {
           ++num_ties;
@@ -74,8 +74,8 @@ TEST_P(HeadDrawsTest, KDrawsAreTheFirstToArrive) {
 
 TEST_P(HeadDrawsTest, TheFirstOfKDrawsIsTheOnlyOneOfOne) {
   const std::vector<HeadDraw> draws = RandomDraws({0.02, 0.7, 1.7});
-  const std::vector<LmHead::Best> one = *head_.TopK(hidden_, {active_, tails_}, /*k=*/1, {draws});
-  const std::vector<LmHead::Best> five = *head_.TopK(hidden_, {active_, tails_}, /*k=*/5, {draws});
+  const std::vector<TensorHead::Best> one = *head_.TopK(hidden_, {active_, tails_}, /*k=*/1, {draws});
+  const std::vector<TensorHead::Best> five = *head_.TopK(hidden_, {active_, tails_}, /*k=*/5, {draws});
   for (int64_t m = 0; m < kTokens; ++m) {
     EXPECT_EQ(five[5 * m].id, one[m].id);
     EXPECT_EQ(five[5 * m].logit, one[m].logit);
@@ -84,12 +84,12 @@ TEST_P(HeadDrawsTest, TheFirstOfKDrawsIsTheOnlyOneOfOne) {
 }
 
 TEST_P(HeadDrawsTest, TokensWithoutNoiseHaveTheBitsOfPlainTopK) {
-  for (const LmHead::Selection& selection : Selections()) {
+  for (const TensorHead::Selection& selection : Selections()) {
     for (const int64_t k : {1, 6}) {
-      const std::vector<LmHead::Best> plain = *head_.TopK(hidden_, selection, k);
+      const std::vector<TensorHead::Best> plain = *head_.TopK(hidden_, selection, k);
       for (const std::vector<double>& temperatures : {std::vector{0.0}, {0.0, 0.9}}) {
         const std::vector<HeadDraw> draws = RandomDraws(temperatures);
-        const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, k, {draws});
+        const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, k, {draws});
         for (int64_t i = 0; i < kTokens * k; ++i) {
           if (draws[i / k].temperature > 0.0) continue;
           EXPECT_EQ(best[i].id, plain[i].id);
@@ -105,10 +105,10 @@ TEST_P(HeadDrawsTest, TokensWithoutNoiseHaveTheBitsOfPlainTopK) {
 
 TEST_P(HeadDrawsTest, ATokenDrawsAloneWhatItDrawsAmongOthers) {
   const std::vector<HeadDraw> draws = RandomDraws({0.0, 0.7, 1.7});
-  const std::vector<LmHead::Best> all = *head_.TopK(hidden_, {active_, tails_}, /*k=*/3, {draws});
+  const std::vector<TensorHead::Best> all = *head_.TopK(hidden_, {active_, tails_}, /*k=*/3, {draws});
   for (const int64_t m : {0, 1, 63, 64, 69}) {
     const auto of_token = std::span(draws).subspan(m, 1);
-    const std::vector<LmHead::Best> alone = *head_.TopK(
+    const std::vector<TensorHead::Best> alone = *head_.TopK(
         hidden_.narrow(0, m, 1), {active_, std::span(tails_).subspan(m, 1)}, /*k=*/3, {of_token});
     for (int64_t i = 0; i < 3; ++i) {
       EXPECT_EQ(alone[i].id, all[3 * m + i].id);
@@ -139,9 +139,9 @@ TEST_P(CpuDrawsTest, ADrawIsTheTokenChoosersChoice) {
     ASSERT_TRUE(sequence.ok()) << sequence.status();
     sequences.push_back(*std::move(sequence));
   }
-  for (const LmHead::Selection& selection : Selections()) {
+  for (const TensorHead::Selection& selection : Selections()) {
     const TokenLogits rows = *head_.Logits(hidden_, selection);
-    const std::vector<LmHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1, {draws});
+    const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, /*k=*/1, {draws});
     for (int64_t m = 0; m < kTokens; ++m) {
       TokenChooser chooser;
       chooser.Prepare(rows.of_token(m), rows.ids[m], *sequences[m], /*drafted=*/{});
@@ -151,15 +151,15 @@ TEST_P(CpuDrawsTest, ADrawIsTheTokenChoosersChoice) {
 }
 
 TEST_P(CpuDrawsTest, TheDeviceDrawsTheSame) {
-  LmHead device = MakeHead(weight_, {GetParam().dtype, /*on_device=*/true});
+  TensorHead device = MakeHead(weight_, {GetParam().dtype, /*on_device=*/true});
   const double tolerance = GetParam().dtype == DType::kF16 ? 2e-2 : 1e-3;  // of a logit
   constexpr int64_t kK = 3;
   int64_t num_draws = 0, num_same = 0;
-  for (const LmHead::Selection& selection : Selections()) {
+  for (const TensorHead::Selection& selection : Selections()) {
     const std::vector<HeadDraw> draws = RandomDraws({0.0, 0.5, 1.0, 1.7});
     const TokenLogits rows = *head_.Logits(hidden_, selection);
-    const std::vector<LmHead::Best> here = *head_.TopK(hidden_, selection, kK, {draws});
-    const std::vector<LmHead::Best> there = *device.TopK(hidden_, selection, kK, {draws});
+    const std::vector<TensorHead::Best> here = *head_.TopK(hidden_, selection, kK, {draws});
+    const std::vector<TensorHead::Best> there = *device.TopK(hidden_, selection, kK, {draws});
     for (int64_t i = 0; i < kTokens * kK; ++i) {
       ++num_draws;
       if (here[i].id == there[i].id) {

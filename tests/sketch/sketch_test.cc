@@ -1,4 +1,4 @@
-#include "head/sketch.h"
+#include "sketch/sketch.h"
 
 #include <ATen/ATen.h>
 
@@ -10,9 +10,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "head/sketch_basis.h"
+#include "sketch/sketch_basis.h"
 #include "kernels/quant.h"
-#include "tests/head/normal_values.h"
+#include "tests/sketch/normal_values.h"
 
 namespace shortlist {
 namespace {

@@ -1,6 +1,6 @@
 // The draft head on a device, with the emulator's kernels in place of a GPU's.
 
-#include "head/device_head.h"
+#include "device/device_head.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "draft/engine.h"
-#include "head/lm_head.h"
-#include "head/sketch.h"
-#include "head/sketch_basis.h"
+#include "tests/device/tensor_head.h"
+#include "sketch/sketch.h"
+#include "sketch/sketch_basis.h"
 #include "tests/draft/pair.h"
-#include "tests/head/emulated_head_kernels.h"
-#include "tests/head/head_rows.h"
+#include "tests/device/emulated_head_kernels.h"
+#include "tests/device/head_rows.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
@@ -229,8 +229,8 @@ TEST(DeviceRowsTest, CopiesScoreAsTheirSourceDoesOnTheCpu) {
                                  std::make_shared<EmulatedHeadKernels>());
     ASSERT_TRUE(rows.ok()) << rows.status();
     doomed = nullptr;
-    LmHead copy = *LmHead::Create(*rows, kVocab);
-    LmHead cpu = *LmHead::Create(HeadWeight{bytes.data(), dtype, kVocab, width}, kVocab, pool);
+    TensorHead copy = *TensorHead::Create(*rows, kVocab);
+    TensorHead cpu = *TensorHead::Create(HeadWeight{bytes.data(), dtype, kVocab, width}, kVocab, pool);
     const TokenLogits from_copy = *copy.Logits(x, {full}), from_cpu = *cpu.Logits(x, {full});
     const double tolerance = dtype == DType::kF16 ? 2e-2 : 1e-3;  // f16 rounds hidden states
     for (int64_t m = 0; m < 2; ++m) {
@@ -265,7 +265,7 @@ TEST(DeviceRowsTest, RefusesWhatTheKernelsDoNotRead) {
 }
 
 TEST_F(DeviceHeadTest, HiddenStatesOfAnotherDeviceAreRefused) {
-  LmHead head = *LmHead::Create(rows_, kVocab);
+  TensorHead head = *TensorHead::Create(rows_, kVocab);
   const at::Tensor elsewhere = at::empty({2, kHidden}, at::TensorOptions(at::kMeta));
   const auto best = head.Argmax(elsewhere, {full_});
   EXPECT_TRUE(absl::IsInvalidArgument(best.status()));

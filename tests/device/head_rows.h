@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TESTS_HEAD_HEAD_ROWS_H_
-#define SHORTLIST_TESTS_HEAD_HEAD_ROWS_H_
+#ifndef SHORTLIST_TESTS_DEVICE_HEAD_ROWS_H_
+#define SHORTLIST_TESTS_DEVICE_HEAD_ROWS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -29,4 +29,4 @@ inline std::vector<char> HeadRows(const at::Tensor& weight, DType dtype, int64_t
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TESTS_HEAD_HEAD_ROWS_H_
+#endif  // SHORTLIST_TESTS_DEVICE_HEAD_ROWS_H_

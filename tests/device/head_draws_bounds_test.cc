@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/head/head_draws_fixture.h"
+#include "tests/device/head_draws_fixture.h"
 
 namespace shortlist {
 namespace {
@@ -24,7 +24,7 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 class GivenLogitsTest : public HeadDrawsTest {
  protected:
   /// A head whose logits, against any of States, are these.
-  LmHead MakeHeadOf(const std::vector<float>& logits) {
+  TensorHead MakeHeadOf(const std::vector<float>& logits) {
     at::Tensor weight = at::zeros({std::ssize(logits), 8}, at::kFloat);
     for (size_t r = 0; r < logits.size(); ++r) weight.data_ptr<float>()[8 * r] = logits[r];
     return MakeHead(weight, GetParam());
@@ -39,7 +39,7 @@ class GivenLogitsTest : public HeadDrawsTest {
 TEST_P(GivenLogitsTest, DrawsFromTheSoftmax) {
   const std::vector<float> logits = {0.0f, 1.0f, -1.0f, 2.0f, -3.0f};
   constexpr double kTemperature = 1.3;
-  LmHead head = MakeHeadOf(logits);
+  TensorHead head = MakeHeadOf(logits);
   const ActiveVocab full(1, *VocabBase::FullHead(std::ssize(logits)), {});
   const int64_t num_tokens = 1024, num_calls = GetParam().on_device ? 8 : 100;
   const at::Tensor hidden = States(num_tokens);
@@ -47,8 +47,8 @@ TEST_P(GivenLogitsTest, DrawsFromTheSoftmax) {
   std::vector<HeadDraw> draws(num_tokens);
   for (int64_t call = 0; call < num_calls; ++call) {
     for (int64_t m = 0; m < num_tokens; ++m) draws[m] = {kTemperature, seed_, call * 1024 + m};
-    const std::vector<LmHead::Best> best = *head.TopK(hidden, {full}, /*k=*/1, {draws});
-    for (const LmHead::Best& drawn : best) ++counts[Raw(drawn.id)];
+    const std::vector<TensorHead::Best> best = *head.TopK(hidden, {full}, /*k=*/1, {draws});
+    for (const TensorHead::Best& drawn : best) ++counts[Raw(drawn.id)];
   }
   double total = 0.0, chi_square = 0.0;
   for (float logit : logits) total += std::exp(logit / kTemperature);
@@ -65,11 +65,11 @@ TEST_P(GivenLogitsTest, WhatHasNoProbabilityIsNeverDrawn) {
   std::vector<HeadDraw> draws(64);
   for (int64_t m = 0; m < 64; ++m) draws[m] = {1.0, seed_, m};
   const auto drawn = [&](const std::vector<float>& logits) {
-    LmHead head = MakeHeadOf(logits);
+    TensorHead head = MakeHeadOf(logits);
     return *head.TopK(hidden, {full}, /*k=*/4, {draws});
   };
 
-  std::vector<LmHead::Best> best = drawn({kNaN, 1.0f, -kInf, 0.5f});
+  std::vector<TensorHead::Best> best = drawn({kNaN, 1.0f, -kInf, 0.5f});
   for (int64_t i = 0; i < 256; i += 4) {
     EXPECT_EQ(Raw(best[i].id) + Raw(best[i + 1].id), 1 + 3);
     EXPECT_NEAR(best[i].probability + best[i + 1].probability, 1.0f, 1e-6);
@@ -87,7 +87,7 @@ TEST_P(GivenLogitsTest, WhatHasNoProbabilityIsNeverDrawn) {
         (std::vector{best[i].probability, best[i + 1].probability, best[i + 2].probability}),
         ElementsAre(1.0f, 1.0f, 0.0f));
   }
-  for (const LmHead::Best& none : drawn({kNaN, -kInf, -kInf, kNaN})) {
+  for (const TensorHead::Best& none : drawn({kNaN, -kInf, -kInf, kNaN})) {
     EXPECT_EQ(none.id, TokenId{-1});
     EXPECT_EQ(none.probability, 0.0f);
   }
@@ -101,10 +101,10 @@ INSTANTIATE_TEST_SUITE_P(Both, GivenLogitsTest,
 class DrawBoundsTest : public HeadDrawsTest {};
 
 TEST_P(DrawBoundsTest, ExtremeTemperatures) {
-  const std::vector<LmHead::Best> plain = *head_.TopK(hidden_, {full_}, /*k=*/1);
+  const std::vector<TensorHead::Best> plain = *head_.TopK(hidden_, {full_}, /*k=*/1);
   for (const double tiny : {1e-12, 1e-40, 5e-324}) {
     const std::vector<HeadDraw> draws = RandomDraws({tiny});
-    const std::vector<LmHead::Best> best = *head_.TopK(hidden_, {full_}, /*k=*/1, {draws});
+    const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, {full_}, /*k=*/1, {draws});
     for (int64_t m = 0; m < kTokens; ++m) {
       EXPECT_EQ(best[m].id, plain[m].id);
       EXPECT_TRUE(std::isfinite(best[m].logit));
@@ -112,8 +112,8 @@ TEST_P(DrawBoundsTest, ExtremeTemperatures) {
     }
   }
   const std::vector<HeadDraw> draws = RandomDraws({HeadDraw::kMaxTemperature});
-  const std::vector<LmHead::Best> best = *head_.TopK(hidden_, {full_}, /*k=*/1, {draws});
-  for (const LmHead::Best& drawn : best) EXPECT_NEAR(drawn.probability, 1.0 / kVocab, 1e-6);
+  const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, {full_}, /*k=*/1, {draws});
+  for (const TensorHead::Best& drawn : best) EXPECT_NEAR(drawn.probability, 1.0 / kVocab, 1e-6);
 }
 
 TEST_P(DrawBoundsTest, RefusesDrawsThatDoNotFit) {

@@ -1,9 +1,9 @@
-#ifndef SHORTLIST_TESTS_HEAD_EMULATED_HEAD_KERNELS_H_
-#define SHORTLIST_TESTS_HEAD_EMULATED_HEAD_KERNELS_H_
+#ifndef SHORTLIST_TESTS_DEVICE_EMULATED_HEAD_KERNELS_H_
+#define SHORTLIST_TESTS_DEVICE_EMULATED_HEAD_KERNELS_H_
 
 #include <cstdint>
 
-#include "head/head_kernels.h"
+#include "device/head_kernels.h"
 #include "tests/kernels/cuda_emulated_machine.h"
 
 namespace shortlist {
@@ -49,4 +49,4 @@ class EmulatedHeadKernels : public HeadKernels {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TESTS_HEAD_EMULATED_HEAD_KERNELS_H_
+#endif  // SHORTLIST_TESTS_DEVICE_EMULATED_HEAD_KERNELS_H_
