@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "cli/exit_code.h"
-#include "device/head_kernels.h"
+#include "device/open_cuda.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"
@@ -94,9 +94,9 @@ TEST_F(BadInputTest, MissingModel) {
 }
 
 TEST_F(BadInputTest, ADeviceThatCannotBeUsed) {
-  const absl::StatusOr<std::shared_ptr<HeadKernels>> kernels = OpenCudaHeadKernels();
-  if (kernels.ok()) GTEST_SKIP() << "there is a CUDA device";
-  const std::string reason(kernels.status().message());
+  const absl::StatusOr<std::shared_ptr<const HeadDevice>> device = OpenCuda();
+  if (device.ok()) GTEST_SKIP() << "there is a CUDA device";
+  const std::string reason(device.status().message());
   ExpectRefused(DemoPair() + kPrompt + Args{"--device", "cuda"}, {"--device cuda", reason});
   const std::pair<const char*, Args> cases[] = {
       {"generate", DemoTarget() + kPrompt},

@@ -10,6 +10,7 @@
 #include "draft/model_drafter.h"
 #include "tests/draft/engine_testing.h"
 #include "tests/support/llama2c.h"
+#include "kernels/matrix.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {
@@ -27,7 +28,7 @@ class UnreliableDrafter final : public Drafter {
   }
   int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
   bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
-  absl::Status Accept(const StepWork& work, const at::Tensor& features) override {
+  absl::Status Accept(const StepWork& work, const Matrix& features) override {
     return inner_.Accept(work, features);
   }
   absl::Status CatchUp(std::span<const StepWork> work) override { return inner_.CatchUp(work); }
@@ -53,7 +54,7 @@ class ShortDrafter final : public Drafter {
   }
   int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
   bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
-  absl::Status Accept(const StepWork& work, const at::Tensor& features) override {
+  absl::Status Accept(const StepWork& work, const Matrix& features) override {
     return inner_.Accept(work, features);
   }
   absl::Status CatchUp(std::span<const StepWork> work) override { return inner_.CatchUp(work); }

@@ -110,24 +110,26 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
   return pair;
 }
 
+std::shared_ptr<const HeadOnDevice> DemoPair::CopyHead(DrafterKind kind,
+                                                       std::shared_ptr<HeadKernels> kernels) {
+  const Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
+  auto copied =
+      DeviceRows::Copy(kind == DrafterKind::kEagle ? eagle_->head_weight() : model.head_weight(),
+                       std::move(kernels));
+  EXPECT_TRUE(copied.ok()) << copied.status();
+  return *std::move(copied);
+}
+
 std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots,
-                                                   std::shared_ptr<HeadKernels> head_kernels) {
+                                                   std::shared_ptr<const HeadOnDevice> device) {
   if (kind == DrafterKind::kNone) return nullptr;
   Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
-  std::shared_ptr<const DeviceRows> rows;
-  if (head_kernels != nullptr) {
-    auto copied =
-        DeviceRows::Copy(kind == DrafterKind::kEagle ? eagle_->head_weight() : model.head_weight(),
-                         std::move(head_kernels));
-    EXPECT_TRUE(copied.ok()) << copied.status();
-    rows = std::move(*copied);
-  }
   if (kind == DrafterKind::kEagle) {
-    auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_, rows);
+    auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_, device);
     EXPECT_TRUE(drafter.ok()) << drafter.status();
     return std::move(*drafter);
   }
-  auto drafter = ModelDrafter::Create(model, num_slots, emit_size(), pool_, rows);
+  auto drafter = ModelDrafter::Create(model, num_slots, emit_size(), pool_, device);
   EXPECT_TRUE(drafter.ok()) << drafter.status();
   return std::move(*drafter);
 }
@@ -172,10 +174,11 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
 
 RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config) {
   const int64_t num_slots = config.batch * kContext;
-  std::unique_ptr<ChainDrafter> drafter =
-      NewDrafter(config.drafter, num_slots, config.head_kernels);
+  std::shared_ptr<const HeadOnDevice> device;
+  if (config.head_kernels != nullptr) device = CopyHead(config.drafter, config.head_kernels);
+  std::unique_ptr<ChainDrafter> drafter = NewDrafter(config.drafter, num_slots, device);
   if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
-    drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, config.head_kernels);
+    drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, device);
   }
   if (config.fitter != nullptr) drafter->LearnSketch(*config.fitter, kSketchRows, pool_);
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);

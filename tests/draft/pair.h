@@ -88,9 +88,12 @@ class DemoPair {
   ThreadPool& pool() { return pool_; }
   int64_t emit_size() const { return target_->config().vocab_size; }
 
-  /// A drafter of the kind wanted, null for kNone. head_kernels: as RunConfig's.
+  /// A copy of the head of such a drafter on the device of `kernels`; not for kNone.
+  std::shared_ptr<const HeadOnDevice> CopyHead(DrafterKind kind,
+                                               std::shared_ptr<HeadKernels> kernels);
+  /// A drafter of the kind wanted, null for kNone. `device`: CopyHead's; null: the CPU.
   std::unique_ptr<ChainDrafter> NewDrafter(DrafterKind kind, int64_t num_slots,
-                                           std::shared_ptr<HeadKernels> head_kernels = nullptr);
+                                           std::shared_ptr<const HeadOnDevice> device = nullptr);
   /// Of the head that such a drafter has; not for kNone.
   std::shared_ptr<const Sketch> NewSketch(DrafterKind kind);
   HeadWeight HeadOf(DrafterKind kind) const;

@@ -1,6 +1,5 @@
 #include "embed/yes_no_head.h"
 
-#include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,15 +30,16 @@ class YesNoHeadTest : public testing::Test {
     hidden_ = Normal(9, 1.0f, random);
   }
 
-  static at::Tensor Normal(int64_t num_rows, float scale, std::mt19937& random) {
-    at::Tensor rows = at::empty({num_rows, kHidden});
+  static Matrix Normal(int64_t num_rows, float scale, std::mt19937& random) {
+    Matrix rows(num_rows, kHidden);
     std::normal_distribution<float> normal;
-    for (int64_t i = 0; i < rows.numel(); ++i) rows.data_ptr<float>()[i] = scale * normal(random);
+    for (int64_t i = 0; i < rows.num_elements(); ++i) rows.floats()[i] = scale * normal(random);
     return rows;
   }
 
   absl::StatusOr<YesNoHead> Make(TokenId yes, std::optional<TokenId> no, ThreadPool& pool) {
-    auto head = PrunedHead::Create(weight_, kVocab, pool);
+    auto head = PrunedHead::Create(HeadWeight{weight_.data(), DType::kF32, kVocab, kHidden}, kVocab,
+                                   pool);
     SHORTLIST_CHECK(head.ok());
     return YesNoHead::Create(*std::move(head), yes, no);
   }
@@ -48,14 +48,14 @@ class YesNoHeadTest : public testing::Test {
   double Logit(int64_t seq, int32_t token) const {
     double sum = 0.0;
     for (int64_t i = 0; i < kHidden; ++i) {
-      sum += static_cast<double>(weight_.data_ptr<float>()[token * kHidden + i]) *
-             hidden_.data_ptr<float>()[seq * kHidden + i];
+      sum += static_cast<double>(weight_.floats()[token * kHidden + i]) *
+             hidden_.floats()[seq * kHidden + i];
     }
     return sum;
   }
 
   ThreadPool pool_{/*num_threads=*/2};
-  at::Tensor weight_, hidden_;
+  Matrix weight_, hidden_;
 };
 
 TEST_F(YesNoHeadTest, TwoRowsGiveSoftmaxOverNoAndYes) {
@@ -99,7 +99,7 @@ TEST_F(YesNoHeadTest, BitsAreTheSameAloneAndWithAnyNumberOfThreads) {
   ThreadPool one_thread(1);
   auto other = Make(TokenId{2}, TokenId{49}, one_thread);
   for (int64_t seq = 0; seq < 9; ++seq) {
-    const auto alone = other->Score(hidden_.narrow(0, seq, 1).contiguous(), ScoreFunction::kRaw);
+    const auto alone = other->Score(hidden_.Rows(seq, 1), ScoreFunction::kRaw);
     ASSERT_TRUE(alone.ok()) << alone.status();
     EXPECT_EQ(*(*alone)[0], *(*batch)[seq]);
   }
@@ -110,7 +110,7 @@ TEST_F(YesNoHeadTest, WhatIsNotFiniteFailsItsSequenceAlone) {
   for (const DType dtype : {DType::kF32, DType::kInt8}) {
     std::vector<char> rows(kVocab * RowBytes(dtype, kHidden));
     for (int64_t row = 0; row < kVocab; ++row) {
-      const float* const values = weight_.data_ptr<float>() + row * kHidden;
+      const float* const values = weight_.floats() + row * kHidden;
       char* const target = rows.data() + row * RowBytes(dtype, kHidden);
       if (dtype == DType::kInt8) {
         QuantizeHeadRow(values, dtype, kHidden, target);
@@ -126,8 +126,9 @@ TEST_F(YesNoHeadTest, WhatIsNotFiniteFailsItsSequenceAlone) {
     ASSERT_TRUE(want.ok()) << want.status();
     for (const float bad :
          {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-      at::Tensor hidden = hidden_.clone();
-      hidden.data_ptr<float>()[4 * kHidden + 66] = bad;
+      Matrix hidden(hidden_.rows(), kHidden);
+      std::copy_n(hidden_.floats(), hidden.num_elements(), hidden.floats());
+      hidden.floats()[4 * kHidden + 66] = bad;
       const auto scores = head->Score(hidden, ScoreFunction::kSigmoid);
       ASSERT_TRUE(scores.ok()) << scores.status();
       for (int64_t seq = 0; seq < 9; ++seq) {
@@ -140,15 +141,14 @@ TEST_F(YesNoHeadTest, WhatIsNotFiniteFailsItsSequenceAlone) {
   }
 }
 
-TEST_F(YesNoHeadTest, WrongTokensAndTensorsAreRefused) {
+TEST_F(YesNoHeadTest, WrongTokensAreRejected) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   ExpectError(Make(TokenId{kVocab}, TokenId{1}, pool_).status(), kInvalid, {"50"});
   ExpectError(Make(TokenId{1}, TokenId{-1}, pool_).status(), kInvalid, {"-1"});
   ExpectError(Make(TokenId{1}, TokenId{1}, pool_).status(), kInvalid, {"1"});
   auto head = Make(TokenId{1}, TokenId{2}, pool_);
   ASSERT_TRUE(head.ok()) << head.status();
-  ExpectError(head->Score(at::empty({2, kHidden + 1}), ScoreFunction::kRaw).status(), kInvalid, {});
-  const auto none = head->Score(at::empty({0, kHidden}), ScoreFunction::kRaw);
+  const auto none = head->Score(Matrix(0, kHidden), ScoreFunction::kRaw);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_TRUE(none->empty());
 }

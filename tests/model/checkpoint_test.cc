@@ -18,6 +18,7 @@
 #include "tests/model/model_fixture.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
+#include "kernels/matrix.h"
 #include "tests/support/tiny_llama.h"
 
 namespace shortlist {
@@ -35,7 +36,7 @@ class CheckpointTest : public testing::Test {
   void WriteFile(const std::vector<StoredTensor>& tensors) {
     ASSERT_TRUE(WriteSafetensors(dir_.Join("model.safetensors"), tensors).ok());
   }
-  absl::StatusOr<at::Tensor> LoadOnly(const StoredTensor& tensor, DType dtype) {
+  absl::StatusOr<Matrix> LoadOnly(const StoredTensor& tensor, DType dtype) {
     WriteFile({tensor});
     return Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {})
         .value()
@@ -60,14 +61,14 @@ TEST_F(CheckpointTest, ConvertsBetweenAllTypesRoundingToNearestEven) {
         const float source = LoadAsFloat(stored.bytes.data(), from, i);
         char want[4];
         StoreFromFloat(want, to, 0, source);
-        EXPECT_EQ(LoadAsFloat(loaded->data_ptr(), to, i), LoadAsFloat(want, to, 0)) << i;
+        EXPECT_EQ(LoadAsFloat(loaded->data(), to, i), LoadAsFloat(want, to, 0)) << i;
       }
     }
   }
   const auto bf16 = LoadOnly(MakeTensor("w", shape, values, DType::kF32), DType::kBf16);
-  EXPECT_EQ(LoadAsFloat(bf16->data_ptr(), DType::kBf16, 2), 1.0f);
-  EXPECT_EQ(LoadAsFloat(bf16->data_ptr(), DType::kBf16, 3), 1.015625f);
-  EXPECT_EQ(bf16->scalar_type(), at::kBFloat16);
+  EXPECT_EQ(LoadAsFloat(bf16->data(), DType::kBf16, 2), 1.0f);
+  EXPECT_EQ(LoadAsFloat(bf16->data(), DType::kBf16, 3), 1.015625f);
+  EXPECT_EQ(bf16->dtype(), DType::kBf16);
 }
 
 TEST_F(CheckpointTest, LargeTensorsAreConvertedPieceByPiece) {

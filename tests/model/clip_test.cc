@@ -12,6 +12,7 @@
 #include "kernels/isa.h"
 #include "model/clip_model.h"
 #include "tests/model/clip_fixture.h"
+#include "kernels/matrix.h"
 #include "tests/model/model_fixture.h"
 
 namespace shortlist {
@@ -38,12 +39,12 @@ std::unique_ptr<ClipModel> Loaded(const std::string& dir, const Storage& storage
   return std::move(model).value();
 }
 
-std::vector<std::vector<float>> RowsOf(const absl::StatusOr<at::Tensor>& tensor) {
+std::vector<std::vector<float>> RowsOf(const absl::StatusOr<Matrix>& tensor) {
   EXPECT_TRUE(tensor.ok()) << tensor.status();
   const std::vector<float> values = ToVector(*tensor);
   std::vector<std::vector<float>> rows;
-  const int64_t width = tensor->size(1);
-  for (int64_t i = 0; i < tensor->size(0); ++i) {
+  const int64_t width = tensor->cols();
+  for (int64_t i = 0; i < tensor->rows(); ++i) {
     rows.emplace_back(values.begin() + i * width, values.begin() + (i + 1) * width);
   }
   return rows;

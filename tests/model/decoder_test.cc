@@ -75,7 +75,7 @@ class Network {
       rows.insert(rows.end(), row, row + config().hidden);
     }
     return ToVector(
-        draft_->Forward(batch, FromVector(rows, {batch.num_tokens(), config().hidden}), cache)
+        draft_->Forward(batch, FromVector(rows, config().hidden), cache)
             .value());
   }
 
@@ -240,13 +240,13 @@ TEST_F(DecoderTest, TiedHeadIsTheEmbeddingsMemory) {
   options.tied = true;
   options.dtype = DType::kBf16;
   const auto decoder = Write(options);
-  EXPECT_EQ(decoder->head_weight().rows, decoder->embedding().data_ptr());
+  EXPECT_EQ(decoder->head_weight().rows, decoder->embedding().data());
   EXPECT_EQ(decoder->head_weight().dtype, DType::kBf16);
 }
 
 TEST_F(DecoderTest, UntiedHeadIsItsOwnTensor) {
   const auto decoder = Write(TinyLlamaOptions());
-  EXPECT_NE(decoder->head_weight().rows, decoder->embedding().data_ptr());
+  EXPECT_NE(decoder->head_weight().rows, decoder->embedding().data());
   EXPECT_EQ(decoder->head_weight().vocab_size, 96);
   EXPECT_EQ(decoder->head_weight().hidden, 32);
 }
@@ -309,7 +309,7 @@ TEST(ShippedPairTest, TheDraftPredictsItsTarget) {
   ForwardBatch batch;
   batch.AddChain(std::span(tokens).subspan(1), /*first_position=*/0, Iota(kSteps));
   const std::vector<float> predicted = ToVector(
-      (*draft)->Forward(batch, FromVector(features, {kSteps, hidden}), draft_cache).value());
+      (*draft)->Forward(batch, FromVector(features, hidden), draft_cache).value());
   int num_hits = 0;
   for (int64_t i = 0; i + 1 < kSteps; ++i)
     num_hits += argmax(row_of(predicted, i)) == tokens[i + 2];

@@ -1,7 +1,5 @@
 #include "tests/model/model_fixture.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -10,6 +8,7 @@
 
 #include "base/check.h"
 #include "kernels/head.h"
+#include "kernels/matrix.h"
 #include "kernels/isa.h"
 
 namespace shortlist {
@@ -102,17 +101,16 @@ std::vector<double> Cosines(const std::vector<float>& got, const std::vector<flo
   return cosines;
 }
 
-std::vector<float> ToVector(const at::Tensor& tensor) {
-  SHORTLIST_CHECK(tensor.is_contiguous());
-  const float* const data = tensor.data_ptr<float>();
-  return std::vector<float>(data, data + tensor.numel());
+std::vector<float> ToVector(const Matrix& tensor) {
+  const float* const data = tensor.floats();
+  return std::vector<float>(data, data + tensor.num_elements());
 }
 
-at::Tensor FromVector(const std::vector<float>& values, const std::vector<int64_t>& shape) {
-  const at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(at::kFloat));
-  SHORTLIST_CHECK(tensor.numel() == static_cast<int64_t>(values.size()));
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor;
+Matrix FromVector(const std::vector<float>& values, int64_t width) {
+  Matrix matrix(std::ssize(values) / width, width);
+  SHORTLIST_CHECK(matrix.num_elements() == std::ssize(values));
+  std::copy(values.begin(), values.end(), matrix.floats());
+  return matrix;
 }
 
 std::vector<float> GoldenWeights(const std::string& name, const std::vector<int64_t>& shape) {

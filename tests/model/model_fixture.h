@@ -1,8 +1,6 @@
 #ifndef SHORTLIST_TESTS_MODEL_MODEL_FIXTURE_H_
 #define SHORTLIST_TESTS_MODEL_MODEL_FIXTURE_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "kernels/isa.h"
+#include "kernels/matrix.h"
 #include "model/decoder.h"
 
 namespace shortlist {
@@ -49,9 +48,9 @@ std::vector<double> Cosines(const std::vector<float>& got, const std::vector<flo
 std::vector<float> GoldenWeights(const std::string& name, const std::vector<int64_t>& shape);
 
 /// Elements of a contiguous f32 tensor.
-std::vector<float> ToVector(const at::Tensor& tensor);
+std::vector<float> ToVector(const Matrix& tensor);
 /// The inverse: a copy of `values` as a contiguous f32 tensor.
-at::Tensor FromVector(const std::vector<float>& values, const std::vector<int64_t>& shape);
+Matrix FromVector(const std::vector<float>& values, int64_t width);
 
 }  // namespace shortlist
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/model/model_fixture.h"
+#include "kernels/matrix.h"
 #include "tests/runtime/tiny_decoder.h"
 
 namespace shortlist {
@@ -17,11 +18,11 @@ namespace {
 using Tokens = std::vector<TokenId>;
 
 /// `width` numbers of each text.
-std::vector<std::vector<float>> Rows(const at::Tensor& states) {
+std::vector<std::vector<float>> Rows(const Matrix& states) {
   const std::vector<float> all = ToVector(states);
-  const int64_t width = states.size(1);
+  const int64_t width = states.cols();
   std::vector<std::vector<float>> rows;
-  for (int64_t i = 0; i < states.size(0); ++i) {
+  for (int64_t i = 0; i < states.rows(); ++i) {
     rows.emplace_back(all.begin() + i * width, all.begin() + (i + 1) * width);
   }
   return rows;

@@ -1,7 +1,5 @@
 #include "runtime/sketch_file.h"
 
-#include <ATen/ATen.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
 
 namespace shortlist {
 namespace {
@@ -21,10 +20,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 SketchBasis SmallBasis() {
-  return {.rows = at::arange(80, at::kFloat).view({8, 10}),
-          .states = at::arange(80, at::kFloat).view({8, 10}) * -0.5f,
+  return {.rows = MatrixOf(at::arange(80, at::kFloat).view({8, 10})),
+          .states = MatrixOf(at::arange(80, at::kFloat).view({8, 10}) * -0.5f),
           .probe_ids = {0, 3, 9},
-          .probes = at::arange(24, at::kFloat).view({3, 8})};
+          .probes = MatrixOf(at::arange(24, at::kFloat).view({3, 8}))};
 }
 
 class SketchFileTest : public testing::Test {
@@ -50,9 +49,9 @@ TEST_F(SketchFileTest, ReadsWhatWasWritten) {
   ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
   const auto read = ReadSketchFile(path());
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(read->rows.equal(basis.rows));
-  EXPECT_TRUE(read->states.equal(basis.states));
-  EXPECT_TRUE(read->probes.equal(basis.probes));
+  EXPECT_TRUE(TensorOf(read->rows).equal(TensorOf(basis.rows)));
+  EXPECT_TRUE(TensorOf(read->states).equal(TensorOf(basis.states)));
+  EXPECT_TRUE(TensorOf(read->probes).equal(TensorOf(basis.probes)));
   EXPECT_EQ(read->probe_ids, basis.probe_ids);
   EXPECT_EQ(read->rank(), 8);
   EXPECT_EQ(read->hidden(), 10);
@@ -100,15 +99,15 @@ TEST_F(SketchFileTest, TheCacheTellsDraftsOfOneNameApart) {
 
 TEST_F(SketchFileTest, NamesWhatDoesNotFit) {
   EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.rows = at::zeros({6, 10});
+                of.rows = MatrixOf(at::zeros({6, 10}));
               }),
               HasSubstr("rank 6 is not a multiple of 8 in [8, 10]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.states = at::zeros({8, 5});
+                of.states = MatrixOf(at::zeros({8, 5}));
               }),
               HasSubstr("states is F32 [8, 5], not F32 [8, 10]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.probes = at::zeros({2, 8});
+                of.probes = MatrixOf(at::zeros({2, 8}));
               }),
               HasSubstr("probes is F32 [2, 8], not F32 [3, 8]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
@@ -119,7 +118,7 @@ TEST_F(SketchFileTest, NamesWhatDoesNotFit) {
               HasSubstr("probe_ids holds -1 at 0"));
   for (const float value :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
-    EXPECT_THAT(Refusal([&](SketchBasis& of) { of.states.data_ptr<float>()[7] = value; }),
+    EXPECT_THAT(Refusal([&](SketchBasis& of) { of.states.floats()[7] = value; }),
                 AllOf(HasSubstr("states holds"), HasSubstr("at 7")));
   }
 }
@@ -147,12 +146,12 @@ TEST_F(SketchFileTest, ATensorThatIsMissingIsNamed) {
 
 TEST_F(SketchFileTest, MomentsSurviveAndDamageIsReported) {
   StateMoments moments;
-  moments.Add(at::arange(30, at::kFloat).view({3, 10}) * 0.1);
+  ASSERT_TRUE(moments.Add(MatrixOf(at::arange(30, at::kFloat).view({3, 10}) * 0.1)).ok());
   ASSERT_TRUE(WriteMomentsFile(moments, path()).ok());
   const auto read = ReadMomentsFile(path(), /*hidden=*/10);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->num_states(), 3);
-  EXPECT_TRUE(at::allclose(read->Mean(), moments.Mean(), /*rtol=*/1e-6));
+  EXPECT_TRUE(at::allclose(TensorOf(read->Mean()), TensorOf(moments.Mean()), /*rtol=*/1e-6));
   EXPECT_THAT(std::string(ReadMomentsFile(path(), /*hidden=*/11).status().message()),
               HasSubstr("not F32 [11, 11]"));
   EXPECT_THAT(std::string(ReadSketchFile(path()).status().message()), HasSubstr("no tensor rows"));

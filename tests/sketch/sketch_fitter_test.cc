@@ -1,7 +1,5 @@
 #include "sketch/sketch_fitter.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -12,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/sketch/normal_values.h"
+#include "tests/support/tensors.h"
 
 namespace shortlist {
 namespace {
@@ -84,15 +83,15 @@ class SketchFitterTest : public testing::Test {
 TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
   const auto fitter = NewFitter();
   EXPECT_EQ(fitter->TakeNext(), nullptr);
-  for (unsigned i = 0; i < 127; ++i) fitter->Add(States(100 + i, 1));
+  for (unsigned i = 0; i < 127; ++i) fitter->Add(MatrixOf(States(100 + i, 1)));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(fitter->TakeNext(), nullptr);  // too few
-  fitter->Add(States(2, 1));
+  fitter->Add(MatrixOf(States(2, 1)));
   const auto first = Await(*fitter);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->num_states(), 128);
   EXPECT_GE(NumHits(first, States(3, 200)), 190);
-  for (unsigned i = 0; i < 4; ++i) fitter->Add(States(10 + i, 128));
+  for (unsigned i = 0; i < 4; ++i) fitter->Add(MatrixOf(States(10 + i, 128)));
   const auto second = Await(*fitter);
   ASSERT_NE(second, nullptr);
   EXPECT_GE(second->num_states(), 512);
@@ -103,9 +102,9 @@ TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
 
 TEST_F(SketchFitterTest, FitsOnlySketchesOfMoreStatesThanKnown) {
   StateMoments known;
-  known.Add(States(1, 300));
+  ASSERT_TRUE(known.Add(MatrixOf(States(1, 300))).ok());
   const auto fitter = NewFitter({.num_fitted = 128, .moments = known});
-  fitter->Add(States(2, 212));
+  fitter->Add(MatrixOf(States(2, 212)));
   const auto sketch = Await(*fitter);
   ASSERT_NE(sketch, nullptr);
   EXPECT_EQ(sketch->num_states(), 512);
@@ -115,7 +114,7 @@ TEST_F(SketchFitterTest, FitsOnlySketchesOfMoreStatesThanKnown) {
 
 TEST_F(SketchFitterTest, ManyKnownStatesMakeOneSketch) {
   StateMoments known;
-  known.Add(States(1, 3000));
+  ASSERT_TRUE(known.Add(MatrixOf(States(1, 3000))).ok());
   const auto fitter = NewFitter({.moments = known});
   ASSERT_NE(Await(*fitter), nullptr);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -126,21 +125,21 @@ TEST_F(SketchFitterTest, ManyKnownStatesMakeOneSketch) {
 TEST_F(SketchFitterTest, ShortRunsLearnTogether) {
   StateMoments all;
   for (unsigned run = 0; run < 3; ++run) {
-    all.Add(States(run, 50));
+    ASSERT_TRUE(all.Add(MatrixOf(States(run, 50))).ok());
     const auto fitter = NewFitter({.moments = moments_});
-    fitter->Add(States(run, 50));
+    fitter->Add(MatrixOf(States(run, 50)));
     if (run < 2) continue;
     ASSERT_NE(Await(*fitter), nullptr);  // 150 states by now
   }
   EXPECT_EQ(fitted_, std::vector<int64_t>{150});
   EXPECT_EQ(moments_.num_states(), 150);
-  EXPECT_TRUE(at::allclose(moments_.Mean(), all.Mean()));
+  EXPECT_TRUE(at::allclose(TensorOf(moments_.Mean()), TensorOf(all.Mean())));
 }
 
 TEST_F(SketchFitterTest, OfManyStatesThereIsNothingToLearn) {
   const auto fitter = NewFitter({.num_fitted = 16384});
   EXPECT_TRUE(fitter->done());
-  fitter->Add(States(2, 1000));
+  fitter->Add(MatrixOf(States(2, 1000)));
   EXPECT_EQ(fitter->TakeNext(), nullptr);
 }
 
@@ -148,8 +147,8 @@ TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
   const auto fitter = NewFitter();
   at::Tensor states = States(2, 200);
   states.narrow(0, 0, 100).fill_(std::numeric_limits<float>::quiet_NaN());
-  fitter->Add(states);
-  fitter->Add(States(3, 200));
+  fitter->Add(MatrixOf(states));
+  fitter->Add(MatrixOf(States(3, 200)));
   const auto sketch = Await(*fitter);
   ASSERT_NE(sketch, nullptr);
   EXPECT_EQ(sketch->num_states(), 300);
@@ -158,7 +157,7 @@ TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
 TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
   kept_ = absl::UnavailableError("disk full");
   const auto fitter = NewFitter();
-  fitter->Add(States(2, 128));
+  fitter->Add(MatrixOf(States(2, 128)));
   ASSERT_NE(Await(*fitter), nullptr);
   for (int i = 0; i < 60'000 && fitter->error().ok(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -170,18 +169,18 @@ TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
 TEST_F(SketchFitterTest, AHeadThatCannotBeSketchedEndsIt) {
   const std::vector<float> zeros(kVocab * kHidden);
   SketchFitter fitter({zeros.data(), DType::kF32, kVocab, kHidden}, kVocab, {}, Keep());
-  fitter.Add(States(2, 128));
+  fitter.Add(MatrixOf(States(2, 128)));
   for (int i = 0; i < 60'000 && !fitter.done(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(absl::IsInvalidArgument(fitter.error())) << fitter.error();
-  fitter.Add(States(3, 5000));  // nobody waits for them
+  fitter.Add(MatrixOf(States(3, 5000)));  // nobody waits for them
 }
 
 TEST_F(SketchFitterTest, CanEndAtAnyTime) {
   for (int wait_ms = 0; wait_ms < 20; ++wait_ms) {
     const auto fitter = NewFitter();
-    fitter->Add(States(2, 600));
+    fitter->Add(MatrixOf(States(2, 600)));
     std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
   }
 }

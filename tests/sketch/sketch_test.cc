@@ -1,7 +1,5 @@
 #include "sketch/sketch.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,6 +11,7 @@
 #include "sketch/sketch_basis.h"
 #include "kernels/quant.h"
 #include "tests/sketch/normal_values.h"
+#include "tests/support/tensors.h"
 
 namespace shortlist {
 namespace {
@@ -87,7 +86,7 @@ TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
   }
   const at::Tensor states = at::tensor(state_values).view({kStates, kWide});
   StateMoments moments;
-  moments.Add(states);
+  ASSERT_TRUE(moments.Add(MatrixOf(states)).ok());
   const auto basis = SketchBasis::Fit(head, kRows, /*rank=*/160, &moments, pool);
   ASSERT_TRUE(basis.ok()) << basis.status();
   const auto sketch = Sketch::Create(*basis, head, kRows, pool);
@@ -112,8 +111,8 @@ TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
 
 TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {
   StateMoments moments;
-  moments.Add(States(3, 400, /*num_dims=*/8));
-  moments.Add(States(4, 100, /*num_dims=*/8));
+  ASSERT_TRUE(moments.Add(MatrixOf(States(3, 400, /*num_dims=*/8))).ok());
+  ASSERT_TRUE(moments.Add(MatrixOf(States(4, 100, /*num_dims=*/8))).ok());
   EXPECT_EQ(moments.num_states(), 500);
   const at::Tensor states = States(5, 200, /*num_dims=*/8);
   const int64_t fitted = NumHits(Fit(/*rank=*/8, &moments), states, /*num_chosen=*/16);
@@ -133,9 +132,9 @@ TEST_F(SketchTest, StatesThatAreNotFiniteDoNotCount) {
   at::Tensor states = States(3, 10, kHidden);
   states.data_ptr<float>()[5] = std::numeric_limits<float>::quiet_NaN();
   states.data_ptr<float>()[kHidden] = std::numeric_limits<float>::infinity();
-  moments.Add(states);
+  ASSERT_TRUE(moments.Add(MatrixOf(states)).ok());
   EXPECT_EQ(moments.num_states(), 8);
-  EXPECT_TRUE(at::isfinite(moments.Mean()).all().item<bool>());
+  EXPECT_TRUE(at::isfinite(TensorOf(moments.Mean())).all().item<bool>());
 }
 
 TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
@@ -218,7 +217,7 @@ TEST_F(SketchTest, RefusesWhatNoBasisFits) {
   }
   StateMoments moments;
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("no hidden state"));
-  moments.Add(at::ones({3, kHidden + 1}));
+  ASSERT_TRUE(moments.Add(MatrixOf(at::ones({3, kHidden + 1}))).ok());
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("of 49 for a head of 48"));
   const std::vector<float> zeros(kVocab * kHidden);
   EXPECT_THAT(refusal({zeros.data(), DType::kF32, kVocab, kHidden}, /*rank=*/8, nullptr),

@@ -1,5 +1,3 @@
-#include <ATen/ATen.h>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "runtime/sketch_file.h"
 #include "tests/cli/cli_testing.h"
+#include "tests/support/tensors.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {
@@ -83,10 +82,10 @@ TEST_F(VocabSketchTest, ASketchOfTheHeadAloneNeedsNoFile) {
 }
 
 TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
-  ASSERT_TRUE(WriteSketchFile({.rows = at::ones({8, 10}),
-                               .states = at::ones({8, 10}),
+  ASSERT_TRUE(WriteSketchFile({.rows = MatrixOf(at::ones({8, 10})),
+                               .states = MatrixOf(at::ones({8, 10})),
                                .probe_ids = {0},
-                               .probes = at::ones({1, 8})},
+                               .probes = MatrixOf(at::ones({1, 8}))},
                               path())
                   .ok());
   const auto expect_refused = [&](const Outcome& outcome, const std::string& words) {

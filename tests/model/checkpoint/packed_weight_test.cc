@@ -21,6 +21,7 @@
 #include "tests/model/model_fixture.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
+#include "kernels/matrix.h"
 #include "tests/support/tiny_llama.h"
 
 namespace shortlist {
@@ -82,7 +83,7 @@ struct GoldenCase {
 
 class PackedWeightTest : public testing::Test {
  protected:
-  absl::StatusOr<at::Tensor> Load(const std::vector<RawTensor>& tensors,
+  absl::StatusOr<Matrix> Load(const std::vector<RawTensor>& tensors,
                                   const WeightPacking& packing, DType dtype,
                                   const std::vector<int64_t>& shape = {40, 64}) {
     dir_.Write("model.safetensors", FileOf(tensors));
@@ -118,13 +119,13 @@ TEST_F(PackedWeightTest, WeightsHaveTheBitsOfTheReference) {
     const auto f16 = Load(tensors, packing, DType::kF16);
     ASSERT_TRUE(f16.ok()) << f16.status();
     ASSERT_EQ(f16->nbytes(), want.bytes.size());
-    EXPECT_EQ(std::memcmp(f16->data_ptr(), want.bytes.data(), want.bytes.size()), 0);
+    EXPECT_EQ(std::memcmp(f16->data(), want.bytes.data(), want.bytes.size()), 0);
     // f16 scales times small integers are exact in f32.
     const auto f32 = Load(tensors, packing, DType::kF32);
     ASSERT_TRUE(f32.ok()) << f32.status();
     for (int64_t i = 0; i < f32->numel(); ++i) {
-      ASSERT_EQ(FloatToF16(f32->data_ptr<float>()[i]),
-                static_cast<const uint16_t*>(f16->data_ptr())[i]);
+      ASSERT_EQ(FloatToF16(f32->floats()[i]),
+                static_cast<const uint16_t*>(f16->data())[i]);
     }
   }
 }
@@ -134,7 +135,7 @@ TEST_F(PackedWeightTest, WithoutGroupIndicesInputsAreGroupedInOrder) {
   std::erase_if(tensors, [](const RawTensor& tensor) { return tensor.name == "x.g_idx"; });
   const auto loaded = Load(tensors, kGptq16, DType::kF16);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(std::memcmp(loaded->data_ptr(), want.bytes.data(), want.bytes.size()), 0);
+  EXPECT_EQ(std::memcmp(loaded->data(), want.bytes.data(), want.bytes.size()), 0);
 }
 
 RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name) {
@@ -191,7 +192,7 @@ TEST_F(PackedWeightTest, AllZeroBiasesAreAdmitted) {
   tensors.back().bytes[3] = '\x80';  // minus zero
   const auto loaded = Load(tensors, kGptq16, DType::kF16);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(std::memcmp(loaded->data_ptr(), want.bytes.data(), want.bytes.size()), 0);
+  EXPECT_EQ(std::memcmp(loaded->data(), want.bytes.data(), want.bytes.size()), 0);
 
   tensors.back().bytes[79] = '\x3c';  // the last value is 1
   dir_.Write("model.safetensors", FileOf(tensors));
@@ -225,9 +226,9 @@ class PackedModelTest : public testing::Test {
       dir_.Write("model.safetensors", FileOf(layer));
       Checkpoint checkpoint =
           Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
-      const at::Tensor weight =
+      const Matrix weight =
           checkpoint.Load("x.weight", tensor.shape, DType::kF16, pool_).value();
-      tensor.bytes.assign(static_cast<const char*>(weight.data_ptr()), weight.nbytes());
+      tensor.bytes.assign(static_cast<const char*>(weight.data()), static_cast<size_t>(weight.bytes()));
       const std::string linear = tensor.name.substr(0, tensor.name.size() - 6);
       for (RawTensor part : layer) {
         part.name = linear + part.name.substr(2);
