@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "head/pruned_head.h"
 #include "device/catch_torch.h"
+#include "head/pruned_head.h"
 
 namespace shortlist {
 namespace {
@@ -109,8 +109,8 @@ absl::Status DeviceHead::ForTokens(HeadInput hidden, Body body) {
     auto* const states = const_cast<float*>(hidden.data) + first * args.hidden;
     states_.narrow(0, 0, args.x.num_tokens)
         .copy_(at::from_blob(states, {args.x.num_tokens, args.hidden}, at::kFloat));
-    SHORTLIST_RETURN_IF_ERROR(rows_->kernels().PrepareStates(
-        args.format, args.hidden, states_.data_ptr<float>(), args.x));
+    SHORTLIST_RETURN_IF_ERROR(rows_->kernels().PrepareStates(args.format, args.hidden,
+                                                             states_.data_ptr<float>(), args.x));
     SHORTLIST_RETURN_IF_ERROR(body(args, first));
   }
   return absl::OkStatus();

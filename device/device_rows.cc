@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kernels/cuda/head_plan.h"
-#include "kernels/quant.h"
 #include "device/catch_torch.h"
 #include "device/device_head.h"
 #include "device/device_sketch.h"
+#include "kernels/cuda/head_plan.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 namespace {

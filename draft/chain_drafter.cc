@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
 #include "kernels/sampling.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -113,8 +113,8 @@ absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const M
 /// If the draft samples with the target's noise, the sketch ranks rows with that noise too, so that
 /// the sampled token is likely among the chosen rows. Rejection sampling is exact only if the rows
 /// do not depend on the sample.
-absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks,
-                                          const Matrix& states, bool wants_distributions) {
+absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks, const Matrix& states,
+                                          bool wants_distributions) {
   races_.clear();
   for (const DraftTask* task : tasks) {
     const SamplingParams& sampling = task->sequence->sampling();

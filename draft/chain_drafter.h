@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_DRAFT_CHAIN_DRAFTER_H_
 #define SHORTLIST_DRAFT_CHAIN_DRAFTER_H_
 
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "draft/drafter.h"
@@ -17,6 +15,7 @@
 #include "head/head_on_device.h"
 #include "head/pruned_head.h"
 #include "head/row_tails.h"
+#include "kernels/matrix.h"
 #include "sketch/sketch.h"
 #include "sketch/sketch_basis.h"
 #include "sketch/sketch_fitter.h"
@@ -54,8 +53,8 @@ class ChainDrafter : public Drafter {
  protected:
   explicit ChainDrafter(PrunedHead head) : head_(std::move(head)) {}
 
-  /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there. Errors
-  /// of PrunedHead::Create and HeadOnDevice::NewScorer.
+  /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there.
+  /// Errors of PrunedHead::Create and HeadOnDevice::NewScorer.
   static absl::StatusOr<PrunedHead> CreateHead(const HeadWeight& weight, int64_t num_rows,
                                                ThreadPool& pool, const HeadOnDevice* device);
 
@@ -65,8 +64,7 @@ class ChainDrafter : public Drafter {
 
   /// Feeds the last drafted token of each task, which was predicted from `hidden` [tasks.size(),
   /// hidden]. Returns the hidden states that predict the following token, in the format of Begin().
-  virtual absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks,
-                                          const Matrix& hidden) = 0;
+  virtual absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) = 0;
 
   /// Subclasses pass all hidden states that the network computes, [n, hidden] f32. The states of
   /// prompts, which no head scores, are included: they are as informative as the others.

@@ -1,18 +1,17 @@
 #ifndef SHORTLIST_DRAFT_DRAFTER_H_
 #define SHORTLIST_DRAFT_DRAFTER_H_
 
-
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "draft/draft_policy.h"
 #include "draft/speculation.h"
 #include "draft/step.h"
+#include "kernels/matrix.h"
 #include "request/sequence.h"
 #include "vocab/active_vocab.h"
 

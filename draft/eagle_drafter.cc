@@ -1,6 +1,5 @@
 #include "draft/eagle_drafter.h"
 
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -50,7 +49,8 @@ void CopyPending(const State& state, int64_t hidden_size, float*& to) {
 absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(
     EagleModel& model, const Decoder& target, int64_t num_slots, int64_t emit_size,
     ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device) {
-  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head, CreateHead(model.head_weight(), emit_size, pool, device.get()));
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
+                             CreateHead(model.head_weight(), emit_size, pool, device.get()));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, target.dtype()));
   return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));
@@ -134,8 +134,7 @@ absl::StatusOr<Matrix> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
   return GatherRows(rows, last_rows);
 }
 
-absl::StatusOr<Matrix> EagleDrafter::Next(std::span<DraftTask* const> tasks,
-                                              const Matrix& hidden) {
+absl::StatusOr<Matrix> EagleDrafter::Next(std::span<DraftTask* const> tasks, const Matrix& hidden) {
   batch_.Clear();
   for (const DraftTask* task : tasks) {
     // Token t_n (the first drafted) and the predicted feature f_n-1 share position n - 1, and so

@@ -124,8 +124,8 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
   SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
   for (Chunk& chunk : chunks) {
     SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence,
-                                          hidden.Rows(chunk.first_row, chunk.len), head_,
-                                          verdict_, chunk.prompt_infos));
+                                          hidden.Rows(chunk.first_row, chunk.len), head_, verdict_,
+                                          chunk.prompt_infos));
   }
 
   std::vector<int64_t> last_rows;  // of the sequences whose last token is computed by this pass

@@ -1,6 +1,5 @@
 #include "draft/model_drafter.h"
 
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -40,7 +39,8 @@ absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
         absl::StrCat("the draft model has ", model.config().vocab_size,
                      " embedding rows, fewer than the target's ", emit_size, " tokens"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head, CreateHead(model.head_weight(), emit_size, pool, device.get()));
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
+                             CreateHead(model.head_weight(), emit_size, pool, device.get()));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(model.config(), num_slots, model.dtype()));
   return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));
@@ -125,15 +125,13 @@ absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
     for (const Chunk& chunk : chunks) {
       StateOf(*tasks[chunk.task]).len = chunk.end;
       std::memcpy(hidden.floats() + chunk.task * hidden_size,
-                  rows.floats() + chunk.last_row * hidden_size,
-                  hidden_size * sizeof(float));
+                  rows.floats() + chunk.last_row * hidden_size, hidden_size * sizeof(float));
     }
   }
   return hidden;
 }
 
-absl::StatusOr<Matrix> ModelDrafter::Next(std::span<DraftTask* const> tasks,
-                                              const Matrix&) {
+absl::StatusOr<Matrix> ModelDrafter::Next(std::span<DraftTask* const> tasks, const Matrix&) {
   batch_.Clear();
   for (const DraftTask* task : tasks) {
     const Sequence& sequence = *task->sequence;

@@ -38,8 +38,7 @@ class ModelDrafter final : public ChainDrafter {
       : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
 
   absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) override;
-  absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks,
-                                  const Matrix& hidden) override;
+  absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) override;
   absl::StatusOr<Matrix> Forward();
 
   Decoder& model_;

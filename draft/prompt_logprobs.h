@@ -1,12 +1,11 @@
 #ifndef SHORTLIST_DRAFT_PROMPT_LOGPROBS_H_
 #define SHORTLIST_DRAFT_PROMPT_LOGPROBS_H_
 
-
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "draft/target_head.h"
+#include "kernels/matrix.h"
 #include "request/sequence.h"
 
 namespace shortlist {

@@ -48,11 +48,12 @@ absl::StatusOr<TargetHead::Verdict> TargetHead::Judge(const Matrix& hidden, RowD
     SHORTLIST_ASSIGN_OR_RETURN(verdict.best, tokens_.Argmax(HeadInput::Of(hidden), {*all_rows_}));
     return verdict;
   }
-  SHORTLIST_ASSIGN_OR_RETURN(verdict.logits,
-                             tokens_.Logits(HeadInput::Of(hidden), {*all_rows_}, std::move(verdict.logits)));
+  SHORTLIST_ASSIGN_OR_RETURN(verdict.logits, tokens_.Logits(HeadInput::Of(hidden), {*all_rows_},
+                                                            std::move(verdict.logits)));
   if (detail == RowDetail::kLogprobs && padding_.has_value()) {
-    SHORTLIST_ASSIGN_OR_RETURN(verdict.padding,
-                               padding_->Logits(HeadInput::Of(hidden), {*all_rows_}, std::move(verdict.padding)));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        verdict.padding,
+        padding_->Logits(HeadInput::Of(hidden), {*all_rows_}, std::move(verdict.padding)));
   }
   return verdict;
 }

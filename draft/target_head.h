@@ -1,18 +1,17 @@
 #ifndef SHORTLIST_DRAFT_TARGET_HEAD_H_
 #define SHORTLIST_DRAFT_TARGET_HEAD_H_
 
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "draft/verifier.h"
 #include "head/pruned_head.h"
 #include "kernels/head.h"
+#include "kernels/matrix.h"
 #include "request/sequence.h"
 #include "vocab/active_vocab.h"
 
@@ -35,8 +34,8 @@ class TargetHead {
   struct Verdict {
     RowDetail detail = RowDetail::kBest;
     std::vector<PrunedHead::Best> best;  // [num_tokens], only for kBest
-    TokenLogits logits;              // for kLogits and kLogprobs
-    TokenLogits padding;             // for kLogprobs, if there are padding rows
+    TokenLogits logits;                  // for kLogits and kLogprobs
+    TokenLogits padding;                 // for kLogprobs, if there are padding rows
 
     /// Returns a view of this object.
     TargetRows From(int64_t first_row) const;

@@ -63,8 +63,8 @@ absl::StatusOr<ClassifierConfig> ReadClassifierConfig(const ModelSource& source)
 absl::StatusOr<ScoreFunction> ReadYesNoFunction(const ModelSource& source);
 
 /// Returns Unimplemented with the reason if sentence-transformers saved an unsupported CrossEncoder
-/// in `source`, OK otherwise. Precondition: `source` is neither a sequence classifier nor a model that
-/// answers yes or no (embed/yes_no_format.h).
+/// in `source`, OK otherwise. Precondition: `source` is neither a sequence classifier nor a model
+/// that answers yes or no (embed/yes_no_format.h).
 absl::Status RefuseOtherCrossEncoder(const ModelSource& source);
 
 }  // namespace shortlist

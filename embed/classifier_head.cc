@@ -1,13 +1,12 @@
 #include "embed/classifier_head.h"
 
-
 #include <cmath>
 
-#include "kernels/matrix.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -33,8 +32,7 @@ std::pair<const char*, const char*> LayerNames(Architecture architecture) {
 
 absl::StatusOr<std::vector<float>> LoadVector(Checkpoint& checkpoint, const char* name,
                                               int64_t size, ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix tensor,
-                             checkpoint.Load(name, {size}, DType::kF32, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix tensor, checkpoint.Load(name, {size}, DType::kF32, pool));
   return std::vector<float>(tensor.floats(), tensor.floats() + size);
 }
 

@@ -1,10 +1,9 @@
 #include "embed/dense_layer.h"
 
-
-#include "kernels/matrix.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 
 namespace shortlist {

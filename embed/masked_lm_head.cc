@@ -81,8 +81,8 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
 void MaskedLmHead::Logits(const float* states, int64_t num_tokens, float* logits,
                           ThreadPool& pool) const {
   std::vector<float> inner(num_tokens * config_.hidden);
-  ActivatedLinearCpu(dense_, dense_bias_.floats(), {.x = states}, num_tokens,
-                     config_.activation, inner.data(), pool);
+  ActivatedLinearCpu(dense_, dense_bias_.floats(), {.x = states}, num_tokens, config_.activation,
+                     inner.data(), pool);
   LayerNormCpu(inner.data(), /*addend=*/nullptr, norm_.View(config_), num_tokens, config_.hidden,
                inner.data(), pool);
   LinearCpu(decoder_, {.x = inner.data()}, num_tokens, logits, /*accumulate=*/false, pool);

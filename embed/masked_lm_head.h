@@ -1,14 +1,13 @@
 #ifndef SHORTLIST_EMBED_MASKED_LM_HEAD_H_
 #define SHORTLIST_EMBED_MASKED_LM_HEAD_H_
 
-
 #include <cstdint>
 #include <string>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/linear.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/encoder_layer.h"
@@ -49,7 +48,7 @@ class MaskedLmHead {
   Matrix dense_bias_;  // [hidden] f32
   NormWeight norm_;
   PackedLinear decoder_;  // [vocab_size, hidden]
-  Matrix bias_;       // [vocab_size] f32
+  Matrix bias_;           // [vocab_size] f32
 };
 
 }  // namespace shortlist

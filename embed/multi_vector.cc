@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/config_fields.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {

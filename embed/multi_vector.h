@@ -23,9 +23,9 @@ namespace shortlist {
 /// thread uses its own ThreadPool.
 class MultiVectorHead {
  public:
-  /// Reads colbert_linear.pt of `source`, whose layer takes `hidden` features. The weight is stored as
-  /// `dtype`, not quantised. Errors as for Checkpoint; InvalidArgument for a weight that is not a
-  /// matrix; ResourceExhausted if out of memory.
+  /// Reads colbert_linear.pt of `source`, whose layer takes `hidden` features. The weight is stored
+  /// as `dtype`, not quantised. Errors as for Checkpoint; InvalidArgument for a weight that is not
+  /// a matrix; ResourceExhausted if out of memory.
   static absl::StatusOr<MultiVectorHead> Load(const ModelSource& source, int64_t hidden,
                                               DType dtype, ThreadPool& pool);
 

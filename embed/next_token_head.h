@@ -1,15 +1,14 @@
 #ifndef SHORTLIST_EMBED_NEXT_TOKEN_HEAD_H_
 #define SHORTLIST_EMBED_NEXT_TOKEN_HEAD_H_
 
-
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "head/pruned_head.h"
+#include "kernels/matrix.h"
 
 namespace shortlist {
 

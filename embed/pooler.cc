@@ -5,11 +5,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "embed/embedding_config.h"
 #include "model/checkpoint.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {

@@ -11,10 +11,10 @@
 
 namespace shortlist {
 
-/// Reads how the model in the Hugging Face directory `source` makes vectors, as sentence-transformers
-/// (2 to 6) does. Reads modules.json (a Transformer, a Pooling, any number of Dense, a Normalize,
-/// in this order), their config.json, config_sentence_transformers.json, sentence_bert_config.json,
-/// and tokenizer_config.json's model_max_length.
+/// Reads how the model in the Hugging Face directory `source` makes vectors, as
+/// sentence-transformers (2 to 6) does. Reads modules.json (a Transformer, a Pooling, any number of
+/// Dense, a Normalize, in this order), their config.json, config_sentence_transformers.json,
+/// sentence_bert_config.json, and tokenizer_config.json's model_max_length.
 ///
 /// A SparseEncoder has a Transformer (or MLMTransformer) and a SpladePooling, and makes only sparse
 /// vectors.

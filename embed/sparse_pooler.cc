@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "model/checkpoint.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {

@@ -5,13 +5,14 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
 #include "embed/hidden_states.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 
-absl::StatusOr<YesNoHead> YesNoHead::Create(PrunedHead head, TokenId yes, std::optional<TokenId> no) {
+absl::StatusOr<YesNoHead> YesNoHead::Create(PrunedHead head, TokenId yes,
+                                            std::optional<TokenId> no) {
   std::vector<TokenId> ids = {yes};
   if (no) ids.push_back(*no);
   SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> rows,
@@ -30,12 +31,12 @@ absl::StatusOr<std::vector<absl::StatusOr<float>>> YesNoHead::Score(const Matrix
   }
   std::vector<absl::StatusOr<float>> scores;
   SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("the yes/no head", [&]() -> absl::Status {
-    SHORTLIST_ASSIGN_OR_RETURN(const TokenLogits logits, head_.Logits(HeadInput::Of(last_hidden), {rows_}));
+    SHORTLIST_ASSIGN_OR_RETURN(const TokenLogits logits,
+                               head_.Logits(HeadInput::Of(last_hidden), {rows_}));
     const int64_t hidden = head_.hidden();
     for (int64_t seq = 0; seq < std::ssize(logits.ids); ++seq) {
       // Quantised rows give finite logits even for such a state.
-      if (FindNotFinite({last_hidden.floats() + seq * hidden,
-                                                 static_cast<size_t>(hidden)})) {
+      if (FindNotFinite({last_hidden.floats() + seq * hidden, static_cast<size_t>(hidden)})) {
         scores.push_back(absl::InternalError(
             absl::StrCat("sequence ", seq, ": the hidden state of its last token is not finite")));
         continue;

@@ -1,17 +1,16 @@
 #ifndef SHORTLIST_EMBED_YES_NO_HEAD_H_
 #define SHORTLIST_EMBED_YES_NO_HEAD_H_
 
-
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "embed/score_function.h"
 #include "head/pruned_head.h"
+#include "kernels/matrix.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {

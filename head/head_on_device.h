@@ -17,8 +17,8 @@ class SketchRanker {
  public:
   virtual ~SketchRanker() = default;
 
-  /// Same as SketchRankCpu (kernels/sketch_rank.h) for this sketch. Internal reports an error of the
-  /// device.
+  /// Same as SketchRankCpu (kernels/sketch_rank.h) for this sketch. Internal reports an error of
+  /// the device.
   virtual absl::Status Rank(const float* queries, const SketchRace* races, int64_t num_tokens,
                             int64_t num_chosen, int32_t* ids, uint32_t* keys) = 0;
 };

@@ -13,7 +13,8 @@
 
 namespace shortlist {
 
-/// Hidden states to score: [num_tokens, hidden of the head] f32, contiguous, in host memory. A view.
+/// Hidden states to score: [num_tokens, hidden of the head] f32, contiguous, in host memory. A
+/// view.
 struct HeadInput {
   const float* data = nullptr;
   int64_t num_tokens = 0;

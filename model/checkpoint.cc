@@ -1,6 +1,5 @@
 #include "model/checkpoint.h"
 
-
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -98,9 +97,8 @@ absl::Status Checkpoint::Expect(const std::string& name, const std::vector<int64
   return Find(name, shape).status();
 }
 
-absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name,
-                                            const std::vector<int64_t>& shape, DType dtype,
-                                            ThreadPool& pool) {
+absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name, const std::vector<int64_t>& shape,
+                                        DType dtype, ThreadPool& pool) {
   if (IsPacked(name) && shape.size() == 2) {
     return LoadPacked(name, shape[0], shape[1], dtype, pool);
   }
@@ -162,8 +160,7 @@ absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_feat
 }
 
 absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
-                                                  int64_t in_features, DType dtype,
-                                                  ThreadPool& pool) {
+                                              int64_t in_features, DType dtype, ThreadPool& pool) {
   constexpr int64_t kCodesPerWord = 8;
   const std::string linear = LinearName(name);
   const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;

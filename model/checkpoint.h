@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_MODEL_CHECKPOINT_H_
 #define SHORTLIST_MODEL_CHECKPOINT_H_
 
-
 #include <cstdint>
 #include <set>
 #include <span>
@@ -9,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
@@ -17,6 +15,7 @@
 #include "io/model_source.h"
 #include "io/weight_files.h"
 #include "kernels/arena.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint/packed_weight.h"
 
 namespace shortlist {
@@ -50,7 +49,7 @@ class Checkpoint {
   /// infinite or overflows `dtype`. Unimplemented for a type that weights cannot have. Throws
   /// std::bad_alloc, which the caller, a model boundary, must catch.
   absl::StatusOr<Matrix> Load(const std::string& name, const std::vector<int64_t>& shape,
-                                  DType dtype, ThreadPool& pool);
+                              DType dtype, ThreadPool& pool);
 
   /// Memory in which to pack weights that are read from this checkpoint.
   ArenaBlocks& packed_memory() { return packed_memory_; }
@@ -78,7 +77,7 @@ class Checkpoint {
   absl::StatusOr<std::vector<int32_t>> LoadIntegers(const std::string& name,
                                                     const std::vector<int64_t>& shape);
   absl::StatusOr<Matrix> LoadPacked(const std::string& name, int64_t out_features,
-                                        int64_t in_features, DType dtype, ThreadPool& pool);
+                                    int64_t in_features, DType dtype, ThreadPool& pool);
   absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
   /// InvalidArgument: `problem` of tensor `name`, with the file that holds it.
   absl::Status Invalid(const std::string& name, const std::string& problem) const;

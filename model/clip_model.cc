@@ -1,11 +1,11 @@
 #include "model/clip_model.h"
 
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
@@ -14,7 +14,6 @@
 #include "model/clip_tower.h"
 #include "model/encoder_batch.h"
 #include "model/linear_weight.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -23,9 +22,7 @@ namespace {
 constexpr std::array kOtherTensors = {"logit_scale", "text_model.embeddings.position_ids",
                                       "vision_model.embeddings.position_ids"};
 
-Matrix Rows(int64_t num_rows, int64_t width) {
-  return Matrix(num_rows, width);
-}
+Matrix Rows(int64_t num_rows, int64_t width) { return Matrix(num_rows, width); }
 
 }  // namespace
 
@@ -59,9 +56,9 @@ struct ClipModel::Impl {
   ClipNorm text_norm;
   PackedLinear text_projection;
 
-  Matrix picture_class;      // [vision.hidden] f32
-  Matrix picture_positions;  // [picture_tokens(), vision.hidden]
-  PackedLinear patch_weight;     // of the pixels of a patch, by channel, row and column
+  Matrix picture_class;       // [vision.hidden] f32
+  Matrix picture_positions;   // [picture_tokens(), vision.hidden]
+  PackedLinear patch_weight;  // of the pixels of a patch, by channel, row and column
   ClipNorm patch_norm, picture_norm;
   std::optional<ClipTower> vision;
   PackedLinear picture_projection;
@@ -159,13 +156,11 @@ Matrix ClipModel::Impl::EmbedTexts(const Texts& texts) {
       const int64_t token = begin[s] - begin[first] +
                             PooledToken({texts.token_ids.data() + begin[s],
                                          static_cast<size_t>(begin[s + 1] - begin[s])});
-      std::copy_n(states + token * width, width,
-                  pooled.floats() + static_cast<int64_t>(s) * width);
+      std::copy_n(states + token * width, width, pooled.floats() + static_cast<int64_t>(s) * width);
     }
   }
   Matrix out = Rows(pooled.rows(), config.projection);
-  Project(text_norm, text_projection, pooled.floats(), pooled.rows(),
-          out.floats());
+  Project(text_norm, text_projection, pooled.floats(), pooled.rows(), out.floats());
   return out;
 }
 
@@ -209,13 +204,11 @@ Matrix ClipModel::Impl::EmbedPictures(std::span<const Pixels> pictures) {
     patch_norm.Run(states, pass.num_tokens(), states, pool);
     vision->Forward(pass, states, pool);
     for (int64_t i = 0; i < count; ++i) {
-      std::copy_n(states + i * num_tokens * width, width,
-                  pooled.floats() + (first + i) * width);
+      std::copy_n(states + i * num_tokens * width, width, pooled.floats() + (first + i) * width);
     }
   }
   Matrix out = Rows(num_pictures, config.projection);
-  Project(picture_norm, picture_projection, pooled.floats(), num_pictures,
-          out.floats());
+  Project(picture_norm, picture_projection, pooled.floats(), num_pictures, out.floats());
   return out;
 }
 

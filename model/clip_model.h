@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_MODEL_CLIP_MODEL_H_
 #define SHORTLIST_MODEL_CLIP_MODEL_H_
 
-
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -9,11 +8,11 @@
 #include <span>
 #include <string>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "io/model_source.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint/clip_config.h"
 
 namespace shortlist {

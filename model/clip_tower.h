@@ -1,13 +1,11 @@
 #ifndef SHORTLIST_MODEL_CLIP_TOWER_H_
 #define SHORTLIST_MODEL_CLIP_TOWER_H_
 
-
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
@@ -15,6 +13,7 @@
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/encoder_batch.h"

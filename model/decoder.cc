@@ -1,11 +1,11 @@
 #include "model/decoder.h"
 
-
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
@@ -13,7 +13,6 @@
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 
@@ -30,8 +29,8 @@ struct Decoder::Impl {
   ThreadPool& pool;
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
-  Matrix embedding;          // [vocab_size, hidden]
-  Matrix head;               // [vocab_size, hidden]; undefined if quantised, and for a body
+  Matrix embedding;              // [vocab_size, hidden]
+  Matrix head;                   // [vocab_size, hidden]; undefined if quantised, and for a body
   QuantizedRows quantized_head;  // [vocab_size, hidden]; empty if not quantised
   std::vector<DecoderLayer> layers;
   Matrix norm;  // [hidden] f32
@@ -62,8 +61,8 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
       norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
   if (head.defined() && IsQuantized(weight_dtype)) {
-    quantized_head = QuantizedRows::Quantize(head.data(), dtype, config.vocab_size,
-                                             config.hidden, weight_dtype, pool);
+    quantized_head = QuantizedRows::Quantize(head.data(), dtype, config.vocab_size, config.hidden,
+                                             weight_dtype, pool);
     head = Matrix();
   }
   // Ignore classifier tensors; embed/classifier_head.cc loads them.
@@ -99,8 +98,8 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   rope.Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
   float* const hidden = out.floats();
-  EmbeddingCpu(embedding.data(), dtype, config.hidden, batch.token_ids().data(), num_tokens,
-               hidden, pool);
+  EmbeddingCpu(embedding.data(), dtype, config.hidden, batch.token_ids().data(), num_tokens, hidden,
+               pool);
   if (config.embedding_scale != 1.0) {
     // Rounded to the type of the weights.
     float scale = 0.0f;

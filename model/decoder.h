@@ -1,17 +1,16 @@
 #ifndef SHORTLIST_MODEL_DECODER_H_
 #define SHORTLIST_MODEL_DECODER_H_
 
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "io/model_source.h"
 #include "kernels/head.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint/config.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"

@@ -1,6 +1,5 @@
 #include "model/decoder_layer.h"
 
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +20,7 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
 }
 
 absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
-                                    const ModelConfig& config, ThreadPool& pool) {
+                                const ModelConfig& config, ThreadPool& pool) {
   SHORTLIST_ASSIGN_OR_RETURN(Matrix weight, checkpoint.Load(name, {size}, DType::kF32, pool));
   if (config.norm_offset == 0.0) return weight;
   Matrix sum(weight.rows(), weight.cols());

@@ -1,17 +1,16 @@
 #ifndef SHORTLIST_MODEL_DECODER_LAYER_H_
 #define SHORTLIST_MODEL_DECODER_LAYER_H_
 
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
 #include "kernels/linear.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 #include "model/forward_batch.h"
@@ -35,7 +34,7 @@ struct LayerScratch {
 /// Returns the weights of a norm of `size` values: the stored ones plus config.norm_offset. Errors
 /// and exceptions are those of Checkpoint::Load.
 absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
-                                    const ModelConfig& config, ThreadPool& pool);
+                                const ModelConfig& config, ThreadPool& pool);
 
 /// One layer: x += attention(norm(x)), x += mlp(norm(x)). Immutable after Load.
 class DecoderLayer {
@@ -58,10 +57,10 @@ class DecoderLayer {
                              const ModelConfig& config, DType dtype, ThreadPool& pool);
 
   int64_t window_ = 0;           // 0: no window
-  Matrix input_norm_;        // [hidden] f32; undefined without an input norm
-  Matrix post_norm_;         // [hidden] f32
-  Matrix query_norm_;        // [head_dim] f32; undefined without qk_norm
-  Matrix key_norm_;          // [head_dim] f32; undefined without qk_norm
+  Matrix input_norm_;            // [hidden] f32; undefined without an input norm
+  Matrix post_norm_;             // [hidden] f32
+  Matrix query_norm_;            // [head_dim] f32; undefined without qk_norm
+  Matrix key_norm_;              // [head_dim] f32; undefined without qk_norm
   PackedLinear qkv_;             // by key/value head, as in QkvProjection
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without a bias
   PackedLinear output_;

@@ -1,6 +1,5 @@
 #include "model/eagle_model.h"
 
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/dtype.h"
 #include "base/status_macros.h"
@@ -16,7 +16,6 @@
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/rope.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -65,7 +64,7 @@ struct EagleModel::Impl {
   DType weight_dtype;            // of the linear layers and the head
   QuantizedRows quantized_head;  // copy of the target's head, if owns_head()
   PackedLinear fc;               // 2 * hidden -> hidden
-  Matrix fc_bias;            // [hidden] f32; undefined without a bias
+  Matrix fc_bias;                // [hidden] f32; undefined without a bias
   std::vector<DecoderLayer> layers;
   RopeTable rope;
   LayerScratch scratch;
@@ -130,8 +129,7 @@ const float* EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float
   return rows;
 }
 
-Matrix EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features,
-                                     KvCache& cache) {
+Matrix EagleModel::Impl::Forward(const ForwardBatch& batch, const float* features, KvCache& cache) {
   const int64_t num_tokens = batch.num_tokens();
   Matrix out = Matrix(num_tokens, config.hidden);
   if (num_tokens == 0) return out;
@@ -198,8 +196,8 @@ HeadWeight EagleModel::head_weight() const {
           impl_->config.hidden};
 }
 
-absl::StatusOr<Matrix> EagleModel::Forward(const ForwardBatch& batch,
-                                               const Matrix& features, KvCache& cache) {
+absl::StatusOr<Matrix> EagleModel::Forward(const ForwardBatch& batch, const Matrix& features,
+                                           KvCache& cache) {
   SHORTLIST_CHECK(features.dim() == 2 && features.rows() == batch.num_tokens() &&
                   features.cols() == impl_->config.hidden);
   CheckBatch(impl_->config, impl_->target.dtype(), batch, cache);

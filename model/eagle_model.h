@@ -1,16 +1,15 @@
 #ifndef SHORTLIST_MODEL_EAGLE_MODEL_H_
 #define SHORTLIST_MODEL_EAGLE_MODEL_H_
 
-
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "io/model_source.h"
 #include "kernels/head.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint/config.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
@@ -26,11 +25,11 @@ namespace shortlist {
 /// Same thread rules as Decoder.
 class EagleModel {
  public:
-  /// Loads `source` for `target`, which must outlive this object and whose dtype and weight_dtype it
-  /// uses. `quantize` (kInt8, kInt4) quantises this network's linear layers and, if the target is
-  /// not quantised, a copy of the target's head. Drafts get cheaper, and the target's verification
-  /// does not change. Ids are the target's: the vocabulary of `source` may differ by up to
-  /// kMaxPaddingRows padding rows. FailedPrecondition, with both values, if hidden size or
+  /// Loads `source` for `target`, which must outlive this object and whose dtype and weight_dtype
+  /// it uses. `quantize` (kInt8, kInt4) quantises this network's linear layers and, if the target
+  /// is not quantised, a copy of the target's head. Drafts get cheaper, and the target's
+  /// verification does not change. Ids are the target's: the vocabulary of `source` may differ by
+  /// up to kMaxPaddingRows padding rows. FailedPrecondition, with both values, if hidden size or
   /// vocab_size do not fit the target, or if the target is quantised to a type other than
   /// `quantize`. Other errors are those of Decoder::Load.
   static absl::StatusOr<std::unique_ptr<EagleModel>> Load(
@@ -51,8 +50,7 @@ class EagleModel {
   /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i
   /// from the target or from a previous output of this function. Returns the predicted f_i+1:
   /// [num_tokens, hidden] f32.
-  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, const Matrix& features,
-                                     KvCache& cache);
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, const Matrix& features, KvCache& cache);
 
  private:
   struct Impl;

@@ -1,6 +1,5 @@
 #include "model/encoder.h"
 
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
@@ -15,7 +15,6 @@
 #include "model/checkpoint.h"
 #include "model/encoder_layer.h"
 #include "model/rope.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -173,8 +172,7 @@ void Encoder::Impl::Embed(const int32_t* token_ids, const int32_t* token_type_id
   }
   if (positions.defined()) {
     const std::vector<int32_t> rows = PositionRows(token_ids);
-    AddEmbeddingCpu(positions.data(), dtype, config.hidden, rows.data(), num_tokens, hidden,
-                    pool);
+    AddEmbeddingCpu(positions.data(), dtype, config.hidden, rows.data(), num_tokens, hidden, pool);
   }
   LayerNormCpu(hidden, /*addend=*/nullptr, embedding_norm.View(config), num_tokens, config.hidden,
                hidden, pool);

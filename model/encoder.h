@@ -1,16 +1,15 @@
 #ifndef SHORTLIST_MODEL_ENCODER_H_
 #define SHORTLIST_MODEL_ENCODER_H_
 
-
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "io/model_source.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/encoder_batch.h"
 
@@ -22,8 +21,8 @@ namespace shortlist {
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
 class Encoder {
  public:
-  /// Loads config.json and the weights of `source`. `dtype` is the type of the weights; nullopt keeps
-  /// the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers
+  /// Loads config.json and the weights of `source`. `dtype` is the type of the weights; nullopt
+  /// keeps the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers
   /// (kernels/quant.h); embeddings stay in `dtype`. Attention is f32, except as
   /// SequenceAttention::dtype describes. `pool` must outlive the encoder. Ignores tensors of the
   /// architectures' known heads (pooler, classifier, masked language model). Errors are those of

@@ -219,8 +219,7 @@ void EncoderLayer::Forward(const EncoderConfig& config, const EncoderPass& pass,
   Attend(config, pass, rope, hidden, scratch, pool);
   add(output_, attended);
   normalise(attention_norm_, output_bias_.floats(), hidden);
-  ActivatedLinearCpu(up_, up_bias_.floats(), {hidden}, num_tokens, config.activation,
-                     inner, pool);
+  ActivatedLinearCpu(up_, up_bias_.floats(), {hidden}, num_tokens, config.activation, inner, pool);
   add(down_, inner);
   normalise(mlp_norm_, down_bias_.floats(), hidden);
 }

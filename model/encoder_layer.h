@@ -1,19 +1,18 @@
 #ifndef SHORTLIST_MODEL_ENCODER_LAYER_H_
 #define SHORTLIST_MODEL_ENCODER_LAYER_H_
 
-
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "kernels/arena.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/encoder_batch.h"
@@ -94,9 +93,9 @@ class EncoderLayer {
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without biases
   PackedLinear output_;
   Matrix output_bias_;  // [hidden] f32
-  PackedLinear up_;         // ModernBERT: its outputs are activated
+  PackedLinear up_;     // ModernBERT: its outputs are activated
   Matrix up_bias_;      // [intermediate] f32
-  PackedLinear gate_;       // ModernBERT only: multiplies the activated outputs of up_
+  PackedLinear gate_;   // ModernBERT only: multiplies the activated outputs of up_
   PackedLinear down_;
   Matrix down_bias_;  // [hidden] f32
 };

@@ -1,15 +1,14 @@
 #ifndef SHORTLIST_MODEL_LINEAR_WEIGHT_H_
 #define SHORTLIST_MODEL_LINEAR_WEIGHT_H_
 
-
 #include <cstdint>
 #include <string>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "base/thread_pool.h"
 #include "kernels/linear.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 
 namespace shortlist {

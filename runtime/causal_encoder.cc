@@ -1,14 +1,13 @@
 #include "runtime/causal_encoder.h"
 
-
 #include <algorithm>
 #include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 
@@ -176,8 +175,7 @@ absl::Status CausalEncoder::Begin(std::span<const Text> texts, Wanted wanted) {
       row_of_.push_back(num_rows);
       num_rows += wanted == Wanted::kAll ? std::ssize(text) : 1;
     }
-    states_ =
-        Matrix(num_rows, decoder_.config().hidden);
+    states_ = Matrix(num_rows, decoder_.config().hidden);
     return absl::OkStatus();
   }));
   SHORTLIST_RETURN_IF_ERROR(Check(texts));

@@ -1,17 +1,16 @@
 #ifndef SHORTLIST_RUNTIME_CAUSAL_ENCODER_H_
 #define SHORTLIST_RUNTIME_CAUSAL_ENCODER_H_
 
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "kernels/matrix.h"
 #include "model/decoder.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"

@@ -1,6 +1,5 @@
 #include "runtime/clip_encoder.h"
 
-
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -67,8 +66,7 @@ absl::StatusOr<std::optional<EncodedStates>> ClipEncoder::Run(EncodingItems item
     seq_begin.push_back(static_cast<int32_t>(ids.size()));
     text_places.push_back(static_cast<int64_t>(i));
   }
-  Matrix states =
-      Matrix(std::ssize(items), config_.hidden);
+  Matrix states = Matrix(std::ssize(items), config_.hidden);
   if (!text_places.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(const Matrix of_texts, model_->EmbedTexts({ids, seq_begin}));
     Scatter(of_texts, text_places, states);

@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_RUNTIME_ENCODING_BODY_H_
 #define SHORTLIST_RUNTIME_ENCODING_BODY_H_
 
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
 #include "embed/hidden_states.h"
 #include "io/model_source.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint/clip_config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "model/decoder.h"
@@ -27,7 +26,7 @@ using EncodingItems = std::span<const EncodingLoop::Item>;
 
 /// Hidden states of a pass, items concatenated.
 struct EncodedStates {
-  Matrix data;                 // [num_tokens, hidden] f32, on the CPU
+  Matrix data;                     // [num_tokens, hidden] f32, on the CPU
   std::vector<int32_t> seq_begin;  // [num_items + 1]
   bool last_alone = false;         // one state per item: that of its last token
 

@@ -14,12 +14,12 @@
 #include "base/thread_pool.h"
 #include "draft/chain_drafter.h"
 #include "head/head_on_device.h"
-#include "sketch/sketch.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
+#include "sketch/sketch.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
 #include "vocab/base_ladder.h"
@@ -117,7 +117,7 @@ class Models {
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
   std::unique_ptr<EagleModel> draft_eagle_;
-  std::shared_ptr<const HeadDevice> device_;          // null: the CPU
+  std::shared_ptr<const HeadDevice> device_;         // null: the CPU
   std::shared_ptr<const HeadOnDevice> device_head_;  // the draft's head on it; null: none
 };
 

@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<YesNoOutputs>> YesNoOutputs::Load(const Decoder* 
     return absl::InvalidArgumentError("a reranker that answers yes or no needs an LM head");
   }
   SHORTLIST_ASSIGN_OR_RETURN(
-      PrunedHead rows, PrunedHead::Create(decoder->head_weight(), decoder->config().vocab_size, pool));
+      PrunedHead rows,
+      PrunedHead::Create(decoder->head_weight(), decoder->config().vocab_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(YesNoHead head,
                              YesNoHead::Create(std::move(rows), prompt.yes(), prompt.no()));
   return std::unique_ptr<YesNoOutputs>(

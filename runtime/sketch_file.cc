@@ -1,6 +1,5 @@
 #include "runtime/sketch_file.h"
 
-
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -29,7 +28,7 @@ absl::Status BadFile(const std::string& path, const std::string& what) {
 
 /// Reads the matrix `name` [rows, columns]; -1: any size up to the bound.
 absl::StatusOr<Matrix> ReadMatrix(const TensorFile& file, const std::string& name, int64_t rows,
-                                      int64_t columns) {
+                                  int64_t columns) {
   const auto found = file.entries().find(name);
   if (found == file.entries().end()) return BadFile(file.path(), "has no tensor " + name);
   const TensorEntry& entry = found->second;
@@ -107,8 +106,8 @@ uint64_t HashOf(std::string_view text) {
 int64_t Checksum(int64_t num_states, std::initializer_list<const Matrix*> matrices) {
   auto sum = static_cast<uint64_t>(num_states);
   for (const Matrix* matrix : matrices) {
-    sum = sum * 31 + HashOf({static_cast<const char*>(matrix->data()),
-                             static_cast<size_t>(matrix->bytes())});
+    sum = sum * 31 +
+          HashOf({static_cast<const char*>(matrix->data()), static_cast<size_t>(matrix->bytes())});
   }
   return static_cast<int64_t>(sum);
 }

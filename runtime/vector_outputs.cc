@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "embed/masked_lm_head.h"
@@ -12,7 +13,6 @@
 #include "embed/splade_pooler.h"
 #include "head/pruned_head.h"
 #include "model/checkpoint.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {

@@ -1,6 +1,5 @@
 #include "sketch/sketch.h"
 
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,10 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
 #include "kernels/quant.h"
 #include "kernels/sketch_rank.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {
@@ -73,8 +72,7 @@ absl::Status CheckRows(const Matrix& projected) {
 /// Scale of dimensions first .. first + count - 1 of a row.
 struct RowScale {
   RowScale(const Matrix& projected, int64_t row, int64_t first, int64_t count)
-      : values(projected.floats() + first * projected.cols() + row),
-        stride(projected.cols()) {
+      : values(projected.floats() + first * projected.cols() + row), stride(projected.cols()) {
     float largest = 0.0f;
     for (int64_t k = 0; k < count; ++k) largest = std::max(largest, std::abs(values[k * stride]));
     bits = FloatToBf16(largest / kMostCode);

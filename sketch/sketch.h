@@ -103,12 +103,12 @@ class SketchChooser {
   int64_t num_chosen_;
   ThreadPool& pool_;
   std::vector<float> queries_, fine_queries_;
-  std::vector<int32_t> candidate_ids_;       // [tokens, num_candidates]
-  std::vector<uint32_t> candidate_keys_;     // [tokens, num_candidates]
-  std::vector<int32_t> ids_;                 // [tokens, num_ranked]
-  std::vector<uint32_t> keys_;               // [tokens, num_ranked]
-  std::vector<int32_t> chosen_;              // of one token
-  std::vector<uint32_t> order_;              // of one token
+  std::vector<int32_t> candidate_ids_;          // [tokens, num_candidates]
+  std::vector<uint32_t> candidate_keys_;        // [tokens, num_candidates]
+  std::vector<int32_t> ids_;                    // [tokens, num_ranked]
+  std::vector<uint32_t> keys_;                  // [tokens, num_ranked]
+  std::vector<int32_t> chosen_;                 // of one token
+  std::vector<uint32_t> order_;                 // of one token
   std::shared_ptr<const HeadOnDevice> device_;  // null: the CPU
   std::unique_ptr<SketchRanker> ranker_;        // on `device_`, from the first Choose on
 };

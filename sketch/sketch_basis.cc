@@ -120,7 +120,9 @@ absl::Status SketchBasis::CheckRank(int64_t rank, int64_t hidden) {
 }
 
 StateMoments::StateMoments(const Matrix& mean, int64_t num_states)
-    : hidden_(mean.cols()), num_states_(num_states), sum_(mean.floats(), mean.floats() + mean.num_elements()) {
+    : hidden_(mean.cols()),
+      num_states_(num_states),
+      sum_(mean.floats(), mean.floats() + mean.num_elements()) {
   for (double& value : sum_) value *= static_cast<double>(num_states);
 }
 
@@ -163,9 +165,8 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
     at::Tensor mean = at::eye(head.hidden, at::kDouble);
     if (moments != nullptr) {
       if (moments->hidden() != head.hidden) {
-        return absl::InvalidArgumentError(absl::StrCat("sketch: hidden states of ",
-                                                       moments->hidden(), " for a head of ",
-                                                       head.hidden));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "sketch: hidden states of ", moments->hidden(), " for a head of ", head.hidden));
       }
       mean = at::from_blob(const_cast<double*>(moments->sum().data()), mean.sizes(), at::kDouble) /
              static_cast<double>(moments->num_states());

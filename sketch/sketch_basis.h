@@ -46,7 +46,7 @@ struct SketchBasis {
   Matrix states;  // [rank, hidden] f32
   // Some rows of the head that the basis was made for, to recognise another head.
   std::vector<int64_t> probe_ids;  // ascending
-  Matrix probes;               // [probe_ids.size(), rank] f32: (rows w) of each
+  Matrix probes;                   // [probe_ids.size(), rank] f32: (rows w) of each
   int64_t num_states = 0;          // hidden states that it was fitted to; 0: none or unknown
 
   /// Returns the default rank. A wide head (`hidden` at least 768): hidden / 24 (up to 64) first
@@ -70,8 +70,7 @@ struct SketchBasis {
 };
 
 /// Returns (basis w) for rows 0 .. num_rows - 1 of `head`: [basis.rows(), num_rows] f32.
-Matrix ProjectRows(const HeadWeight& head, int64_t num_rows, const Matrix& basis,
-                   ThreadPool& pool);
+Matrix ProjectRows(const HeadWeight& head, int64_t num_rows, const Matrix& basis, ThreadPool& pool);
 
 }  // namespace shortlist
 

@@ -1,13 +1,12 @@
 #include "sketch/sketch_fitter.h"
 
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "base/catch_bad_alloc.h"
 
 namespace shortlist {
 namespace {

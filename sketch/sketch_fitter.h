@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_SKETCH_SKETCH_FITTER_H_
 #define SHORTLIST_SKETCH_SKETCH_FITTER_H_
 
-
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -11,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/matrix.h"
 #include "absl/status/status.h"
+#include "kernels/head.h"
+#include "kernels/matrix.h"
 #include "sketch/sketch.h"
 #include "sketch/sketch_basis.h"
-#include "kernels/head.h"
 
 namespace shortlist {
 

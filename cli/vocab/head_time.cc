@@ -1,6 +1,5 @@
 #include "cli/vocab/head_time.h"
 
-
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -25,7 +24,8 @@ class Caller {
     SHORTLIST_ASSIGN_OR_RETURN(
         PrunedHead head,
         PrunedHead::Create(models.draft_head(),
-                       std::min(models.num_ids(), models.draft_head().vocab_size), models.pool()));
+                           std::min(models.num_ids(), models.draft_head().vocab_size),
+                           models.pool()));
     return Caller(models, call, std::move(head));
   }
 

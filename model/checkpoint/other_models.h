@@ -20,8 +20,8 @@ absl::Status UnsupportedArchitecture(const ConfigFields& fields, const nlohmann:
 /// another form, which reading the configuration reports.
 absl::Status CheckArchitecture(const ConfigFields& fields);
 
-/// Returns Unimplemented if `source` holds a PEFT adapter (adapter_config.json), such as LoRA's, which
-/// transformers would load over a model stored elsewhere. InvalidArgument for a damaged file.
+/// Returns Unimplemented if `source` holds a PEFT adapter (adapter_config.json), such as LoRA's,
+/// which transformers would load over a model stored elsewhere. InvalidArgument for a damaged file.
 absl::Status RefuseAdapter(const ModelSource& source);
 
 /// Returns Unimplemented for the weights of an EAGLE-3 head: they have d2t or t2d, a layer called

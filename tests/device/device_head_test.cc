@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "draft/engine.h"
-#include "tests/device/tensor_head.h"
 #include "sketch/sketch.h"
 #include "sketch/sketch_basis.h"
-#include "tests/draft/pair.h"
 #include "tests/device/emulated_head_kernels.h"
 #include "tests/device/head_rows.h"
+#include "tests/device/tensor_head.h"
+#include "tests/draft/pair.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
@@ -230,7 +230,8 @@ TEST(DeviceRowsTest, CopiesScoreAsTheirSourceDoesOnTheCpu) {
     ASSERT_TRUE(rows.ok()) << rows.status();
     doomed = nullptr;
     TensorHead copy = *TensorHead::Create(*rows, kVocab);
-    TensorHead cpu = *TensorHead::Create(HeadWeight{bytes.data(), dtype, kVocab, width}, kVocab, pool);
+    TensorHead cpu =
+        *TensorHead::Create(HeadWeight{bytes.data(), dtype, kVocab, width}, kVocab, pool);
     const TokenLogits from_copy = *copy.Logits(x, {full}), from_cpu = *cpu.Logits(x, {full});
     const double tolerance = dtype == DType::kF16 ? 2e-2 : 1e-3;  // f16 rounds hidden states
     for (int64_t m = 0; m < 2; ++m) {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "tests/device/tensor_head.h"
 #include "kernels/sampling.h"
 #include "tests/device/emulated_head_kernels.h"
 #include "tests/device/head_rows.h"
+#include "tests/device/tensor_head.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {

@@ -74,8 +74,10 @@ TEST_P(HeadDrawsTest, KDrawsAreTheFirstToArrive) {
 
 TEST_P(HeadDrawsTest, TheFirstOfKDrawsIsTheOnlyOneOfOne) {
   const std::vector<HeadDraw> draws = RandomDraws({0.02, 0.7, 1.7});
-  const std::vector<TensorHead::Best> one = *head_.TopK(hidden_, {active_, tails_}, /*k=*/1, {draws});
-  const std::vector<TensorHead::Best> five = *head_.TopK(hidden_, {active_, tails_}, /*k=*/5, {draws});
+  const std::vector<TensorHead::Best> one =
+      *head_.TopK(hidden_, {active_, tails_}, /*k=*/1, {draws});
+  const std::vector<TensorHead::Best> five =
+      *head_.TopK(hidden_, {active_, tails_}, /*k=*/5, {draws});
   for (int64_t m = 0; m < kTokens; ++m) {
     EXPECT_EQ(five[5 * m].id, one[m].id);
     EXPECT_EQ(five[5 * m].logit, one[m].logit);
@@ -105,7 +107,8 @@ TEST_P(HeadDrawsTest, TokensWithoutNoiseHaveTheBitsOfPlainTopK) {
 
 TEST_P(HeadDrawsTest, ATokenDrawsAloneWhatItDrawsAmongOthers) {
   const std::vector<HeadDraw> draws = RandomDraws({0.0, 0.7, 1.7});
-  const std::vector<TensorHead::Best> all = *head_.TopK(hidden_, {active_, tails_}, /*k=*/3, {draws});
+  const std::vector<TensorHead::Best> all =
+      *head_.TopK(hidden_, {active_, tails_}, /*k=*/3, {draws});
   for (const int64_t m : {0, 1, 63, 64, 69}) {
     const auto of_token = std::span(draws).subspan(m, 1);
     const std::vector<TensorHead::Best> alone = *head_.TopK(

@@ -1,5 +1,3 @@
-#include "tests/device/tensor_head.h"
-
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "tests/device/emulated_head_kernels.h"
+#include "tests/device/tensor_head.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {

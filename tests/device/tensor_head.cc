@@ -34,8 +34,8 @@ HeadInput TensorHead::StatesOf(const at::Tensor& hidden) {
   return {states_.data_ptr<float>(), states_.size(0)};
 }
 
-absl::StatusOr<TokenLogits> TensorHead::Logits(const at::Tensor& hidden,
-                                               const Selection& selection, TokenLogits storage) {
+absl::StatusOr<TokenLogits> TensorHead::Logits(const at::Tensor& hidden, const Selection& selection,
+                                               TokenLogits storage) {
   return head_.Logits(StatesOf(hidden), selection, std::move(storage));
 }
 

@@ -49,7 +49,8 @@ class TensorHead {
   int64_t hidden() const { return head_.hidden(); }
 
  private:
-  TensorHead(PrunedHead head, at::Tensor owner) : head_(std::move(head)), owner_(std::move(owner)) {}
+  TensorHead(PrunedHead head, at::Tensor owner)
+      : head_(std::move(head)), owner_(std::move(owner)) {}
 
   /// Keeps the states in `states_`.
   HeadInput StatesOf(const at::Tensor& hidden);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "draft/model_drafter.h"
+#include "kernels/matrix.h"
 #include "tests/draft/engine_testing.h"
 #include "tests/support/llama2c.h"
-#include "kernels/matrix.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "device/head_kernels.h"
 #include "draft/chain_drafter.h"
 #include "draft/engine.h"
-#include "device/head_kernels.h"
-#include "sketch/sketch.h"
-#include "sketch/sketch_fitter.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
 #include "request/sampling_params.h"
+#include "sketch/sketch.h"
+#include "sketch/sketch_fitter.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {

@@ -38,8 +38,8 @@ class YesNoHeadTest : public testing::Test {
   }
 
   absl::StatusOr<YesNoHead> Make(TokenId yes, std::optional<TokenId> no, ThreadPool& pool) {
-    auto head = PrunedHead::Create(HeadWeight{weight_.data(), DType::kF32, kVocab, kHidden}, kVocab,
-                                   pool);
+    auto head =
+        PrunedHead::Create(HeadWeight{weight_.data(), DType::kF32, kVocab, kHidden}, kVocab, pool);
     SHORTLIST_CHECK(head.ok());
     return YesNoHead::Create(*std::move(head), yes, no);
   }
@@ -118,7 +118,8 @@ TEST_F(YesNoHeadTest, WhatIsNotFiniteFailsItsSequenceAlone) {
         std::memcpy(target, values, kHidden * sizeof(float));
       }
     }
-    auto lm_head = PrunedHead::Create(HeadWeight{rows.data(), dtype, kVocab, kHidden}, kVocab, pool_);
+    auto lm_head =
+        PrunedHead::Create(HeadWeight{rows.data(), dtype, kVocab, kHidden}, kVocab, pool_);
     ASSERT_TRUE(lm_head.ok()) << lm_head.status();
     auto head = YesNoHead::Create(*std::move(lm_head), TokenId{1}, TokenId{2});
     ASSERT_TRUE(head.ok()) << head.status();

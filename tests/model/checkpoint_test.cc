@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "base/file.h"
+#include "kernels/matrix.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
-#include "kernels/matrix.h"
 #include "tests/support/tiny_llama.h"
 
 namespace shortlist {

@@ -10,9 +10,9 @@
 #include "image/decode.h"
 #include "image/picture_processor.h"
 #include "kernels/isa.h"
+#include "kernels/matrix.h"
 #include "model/clip_model.h"
 #include "tests/model/clip_fixture.h"
-#include "kernels/matrix.h"
 #include "tests/model/model_fixture.h"
 
 namespace shortlist {

@@ -10,9 +10,9 @@
 #include "base/check.h"
 #include "io/safetensors.h"
 #include "kernels/isa.h"
+#include "kernels/matrix.h"
 #include "model/eagle_model.h"
 #include "tests/model/model_fixture.h"
-#include "kernels/matrix.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {
@@ -108,8 +108,7 @@ TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
                                   *target, pool_);
     ASSERT_TRUE(draft.ok()) << draft.status();
     const ModelConfig& config = (*draft)->config();
-    const Matrix features =
-        FromVector(golden.floats.at("features"), config.hidden);
+    const Matrix features = FromVector(golden.floats.at("features"), config.hidden);
     for (const Isa isa : SupportedIsas()) {
       SCOPED_TRACE(std::string(DTypeName(dtype)) + " " + IsaName(isa));
       SetIsa(isa);

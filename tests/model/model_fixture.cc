@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "kernels/head.h"
-#include "kernels/matrix.h"
 #include "kernels/isa.h"
+#include "kernels/matrix.h"
 
 namespace shortlist {
 

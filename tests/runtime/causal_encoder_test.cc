@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/model/model_fixture.h"
 #include "kernels/matrix.h"
+#include "tests/model/model_fixture.h"
 #include "tests/runtime/tiny_decoder.h"
 
 namespace shortlist {

@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sketch/sketch_basis.h"
 #include "kernels/quant.h"
+#include "sketch/sketch_basis.h"
 #include "tests/sketch/normal_values.h"
 #include "tests/support/tensors.h"
 

@@ -7,8 +7,8 @@
 #include "nlohmann/json.hpp"
 #include "runtime/sketch_file.h"
 #include "tests/cli/cli_testing.h"
-#include "tests/support/tensors.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
 
 namespace shortlist {
 namespace {

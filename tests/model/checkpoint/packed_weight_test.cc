@@ -15,13 +15,13 @@
 #include "base/file.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
+#include "kernels/matrix.h"
 #include "model/checkpoint.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
-#include "kernels/matrix.h"
 #include "tests/support/tiny_llama.h"
 
 namespace shortlist {
@@ -83,9 +83,8 @@ struct GoldenCase {
 
 class PackedWeightTest : public testing::Test {
  protected:
-  absl::StatusOr<Matrix> Load(const std::vector<RawTensor>& tensors,
-                                  const WeightPacking& packing, DType dtype,
-                                  const std::vector<int64_t>& shape = {40, 64}) {
+  absl::StatusOr<Matrix> Load(const std::vector<RawTensor>& tensors, const WeightPacking& packing,
+                              DType dtype, const std::vector<int64_t>& shape = {40, 64}) {
     dir_.Write("model.safetensors", FileOf(tensors));
     Checkpoint checkpoint =
         Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
@@ -124,8 +123,7 @@ TEST_F(PackedWeightTest, WeightsHaveTheBitsOfTheReference) {
     const auto f32 = Load(tensors, packing, DType::kF32);
     ASSERT_TRUE(f32.ok()) << f32.status();
     for (int64_t i = 0; i < f32->numel(); ++i) {
-      ASSERT_EQ(FloatToF16(f32->floats()[i]),
-                static_cast<const uint16_t*>(f16->data())[i]);
+      ASSERT_EQ(FloatToF16(f32->floats()[i]), static_cast<const uint16_t*>(f16->data())[i]);
     }
   }
 }
@@ -226,9 +224,9 @@ class PackedModelTest : public testing::Test {
       dir_.Write("model.safetensors", FileOf(layer));
       Checkpoint checkpoint =
           Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
-      const Matrix weight =
-          checkpoint.Load("x.weight", tensor.shape, DType::kF16, pool_).value();
-      tensor.bytes.assign(static_cast<const char*>(weight.data()), static_cast<size_t>(weight.bytes()));
+      const Matrix weight = checkpoint.Load("x.weight", tensor.shape, DType::kF16, pool_).value();
+      tensor.bytes.assign(static_cast<const char*>(weight.data()),
+                          static_cast<size_t>(weight.bytes()));
       const std::string linear = tensor.name.substr(0, tensor.name.size() - 6);
       for (RawTensor part : layer) {
         part.name = linear + part.name.substr(2);
