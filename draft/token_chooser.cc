@@ -27,16 +27,6 @@ void KeepBest(std::vector<int32_t>& order, int64_t keep, const Better& better) {
   order.resize(keep);
 }
 
-/// True if the output followed by `drafted` ends with `prefix`.
-bool EndsWith(std::span<const TokenId> output, std::span<const TokenId> drafted,
-              std::span<const TokenId> prefix) {
-  const size_t num_drafted = std::min(prefix.size(), drafted.size());
-  const size_t num_output = prefix.size() - num_drafted;
-  return num_output <= output.size() &&
-         std::ranges::equal(prefix.last(num_drafted), drafted.last(num_drafted)) &&
-         std::ranges::equal(prefix.first(num_output), output.last(num_output));
-}
-
 /// Converts a kernel's result; -1: none.
 std::optional<DraftId> RowAt(int64_t index) {
   if (index < 0) return std::nullopt;
@@ -58,7 +48,7 @@ void TokenChooser::Prepare(std::span<const float> logits, const RowIds& ids,
   if (!params_->UsesRawLogits(num_output)) {
     scores_.assign(logits.begin(), logits.end());
     ApplyPenalties(sequence, drafted);
-    ApplyBans(sequence, drafted);
+    ApplyConstraint(sequence, drafted);
   }
   if (params_->greedy()) return;
   const bool keeps_all_k =
@@ -96,32 +86,26 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
   }
 }
 
-void TokenChooser::ApplyBans(const Sequence& sequence, std::span<const TokenId> drafted) {
-  const SamplingParams& params = *params_;
-  const auto ban = [this](TokenId id) {
-    if (const std::optional<DraftId> row = ids_->Find(id)) scores_[Raw(*row)] = kExcluded;
-  };
-  if (sequence.num_output() + static_cast<int64_t>(drafted.size()) < params.min_new_tokens) {
-    for (TokenId id : params.stop_token_ids) ban(id);
-  }
-  if (params.bans == nullptr) return;
-  for (const std::vector<TokenId>& word : params.bans->bad_words) {
-    if (EndsWith(sequence.output(), drafted, std::span(word).first(word.size() - 1))) {
-      ban(word.back());
+void TokenChooser::ApplyConstraint(const Sequence& sequence, std::span<const TokenId> drafted) {
+  const TokenConstraint* const constraint = sequence.constraint();
+  if (constraint == nullptr) return;
+  TokenConstraint::State state = sequence.constraint_state();
+  for (const TokenId token : drafted) state = constraint->Next(state, token);
+  const TokenSet allowed = constraint->Allowed(state);
+  if (allowed.is_exception()) {
+    for (const TokenId id : allowed.ids()) {
+      if (const std::optional<DraftId> row = ids_->Find(id)) scores_[Raw(*row)] = kExcluded;
     }
+    return;
   }
-  const std::vector<TokenId>& allowed = params.bans->allowed_token_ids;
-  if (allowed.empty()) return;
   std::vector<float> kept(scores_.size(), kExcluded);
   if (token_ids_.empty()) {
-    for (TokenId id : allowed) {
+    for (const TokenId id : allowed.ids()) {
       if (Raw(id) < std::ssize(kept)) kept[Raw(id)] = scores_[Raw(id)];
     }
   } else {
     for (size_t s = 0; s < kept.size(); ++s) {
-      const bool is_allowed =
-          std::binary_search(allowed.begin(), allowed.end(), TokenId{token_ids_[s]});
-      if (is_allowed) kept[s] = scores_[s];
+      if (std::ranges::binary_search(allowed.ids(), TokenId{token_ids_[s]})) kept[s] = scores_[s];
     }
   }
   scores_.swap(kept);

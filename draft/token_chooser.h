@@ -14,9 +14,9 @@
 
 namespace shortlist {
 
-/// Chooses a token from one token's logits, for target and draft alike: applies penalties, bias and
-/// bans, temperature and filters, then takes the likeliest token or samples. Holds scratch memory;
-/// one object per thread.
+/// Chooses a token from one token's logits, for target and draft alike: applies penalties, bias,
+/// the constraint, temperature and filters, then takes the likeliest token or samples. Holds
+/// scratch memory; one object per thread.
 ///
 /// Call Prepare() first, then any other method.
 class TokenChooser {
@@ -56,7 +56,7 @@ class TokenChooser {
 
  private:
   void ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted);
-  void ApplyBans(const Sequence& sequence, std::span<const TokenId> drafted);
+  void ApplyConstraint(const Sequence& sequence, std::span<const TokenId> drafted);
   void ApplyTemperature();
   void ApplyFilters();
   RaceRow Racers() const;

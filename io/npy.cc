@@ -72,7 +72,7 @@ absl::StatusOr<int64_t> LengthOf(std::string_view header) {
 std::string NpyHeaderOf(std::string_view dtype, std::span<const int64_t> shape) {
   constexpr size_t kAlignment = 64, kPrefixBytes = 10;
   std::string fields =
-      absl::StrCat("{'descr': '", dtype, "', 'fortran_order': False, 'shape': (",
+      absl::StrCat("{'descr': '", std::string(dtype), "', 'fortran_order': False, 'shape': (",
                    absl::StrJoin(shape, ", "), shape.size() == 1 ? ",), }" : "), }");
   const size_t used = kPrefixBytes + fields.size() + 1;
   fields.append((kAlignment - used % kAlignment) % kAlignment, ' ');

@@ -25,23 +25,6 @@ absl::Status CheckId(const char* name, TokenId id, int64_t vocab_size) {
       absl::StrCat(name, ": token id ", Raw(id), " not in [0, ", vocab_size, ")"));
 }
 
-absl::Status CheckBans(const TokenBans& bans, int64_t vocab_size) {
-  const std::vector<TokenId>& allowed = bans.allowed_token_ids;
-  for (size_t i = 0; i < allowed.size(); ++i) {
-    SHORTLIST_RETURN_IF_ERROR(CheckId("allowed_token_ids", allowed[i], vocab_size));
-    if (i > 0 && allowed[i - 1] >= allowed[i]) {
-      return absl::InvalidArgumentError(absl::StrCat("allowed_token_ids: token id ",
-                                                     Raw(allowed[i]), " at position ", i,
-                                                     " is not above the one before it"));
-    }
-  }
-  for (const std::vector<TokenId>& word : bans.bad_words) {
-    if (word.empty()) return absl::InvalidArgumentError("bad_words: one has no tokens");
-    for (TokenId id : word) SHORTLIST_RETURN_IF_ERROR(CheckId("bad_words", id, vocab_size));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status SamplingParams::Validate(int64_t vocab_size) const {
@@ -78,7 +61,7 @@ absl::Status SamplingParams::Validate(int64_t vocab_size) const {
           absl::StrCat("logit_bias of token id ", Raw(id), ": ", bias, " is not finite"));
     }
   }
-  if (bans != nullptr) SHORTLIST_RETURN_IF_ERROR(CheckBans(*bans, vocab_size));
+  if (bans != nullptr) SHORTLIST_RETURN_IF_ERROR(bans->Validate(vocab_size));
   for (TokenId id : stop_token_ids) {
     SHORTLIST_RETURN_IF_ERROR(CheckId("stop_token_ids", id, vocab_size));
   }

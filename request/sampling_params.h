@@ -8,16 +8,9 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
+#include "request/token_bans.h"
 
 namespace shortlist {
-
-/// Limits on the emitted tokens. Shared by the generations of a request, since it may be large.
-struct TokenBans {
-  std::vector<TokenId> allowed_token_ids;  // the only ones emitted; ascending; empty: no limit
-  // Token sequences that the output must not contain: the last token of one is not emitted after
-  // the others. Each has at least one token.
-  std::vector<std::vector<TokenId>> bad_words;
-};
 
 /// How one request's tokens are chosen and when it ends. Applied to the target's logits in this
 /// order: repetition, presence and frequency penalty; logit bias; bans; stop tokens before

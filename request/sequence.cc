@@ -13,7 +13,13 @@ Sequence::Sequence(std::vector<TokenId> prompt, Options options)
     : tokens_(std::move(prompt)),
       prompt_len_(static_cast<int64_t>(tokens_.size())),
       options_(std::move(options)),
-      history_(tokens_) {}
+      history_(tokens_) {
+  const SamplingParams& sampling = options_.sampling;
+  if (sampling.bans == nullptr && sampling.min_new_tokens == 0) return;
+  constraint_ = std::make_unique<BanConstraint>(sampling.bans, sampling.stop_token_ids,
+                                                sampling.min_new_tokens);
+  constraint_state_ = constraint_->Begin();
+}
 
 absl::StatusOr<std::unique_ptr<Sequence>> Sequence::Create(std::vector<TokenId> prompt,
                                                            Options options, int64_t vocab_size) {
@@ -42,6 +48,7 @@ bool Sequence::Emit(TokenId token, int64_t context_len) {
   SHORTLIST_CHECK(!finished());
   tokens_.push_back(token);
   history_.Add(token);
+  if (constraint_ != nullptr) constraint_state_ = constraint_->Next(constraint_state_, token);
   const std::vector<TokenId>& stops = sampling().stop_token_ids;
   const bool stopped = std::find(stops.begin(), stops.end(), token) != stops.end();
   // The callback gets every token, including the last one.

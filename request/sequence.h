@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "request/sampling_params.h"
 #include "request/sequence_stats.h"
+#include "request/token_constraint.h"
 #include "request/token_history.h"
 #include "request/token_info.h"
 
@@ -56,6 +57,10 @@ class Sequence {
   bool speculates() const { return options_.speculates; }
   int64_t max_tail_rows() const { return options_.max_tail_rows; }
   const TokenHistory& history() const { return history_; }
+  /// Limits on the tokens of the output; null: none.
+  const TokenConstraint* constraint() const { return constraint_.get(); }
+  /// The constraint's state after the output. Precondition: constraint() is not null.
+  TokenConstraint::State constraint_state() const { return constraint_state_; }
   FinishReason finish_reason() const { return finish_reason_; }
   bool finished() const { return finish_reason_ != FinishReason::kNone; }
   /// True if SpeculativeEngine::Step can proceed: all tokens but the last are computed and the
@@ -96,6 +101,8 @@ class Sequence {
   int64_t prompt_len_;
   Options options_;
   TokenHistory history_;
+  std::unique_ptr<const TokenConstraint> constraint_;
+  TokenConstraint::State constraint_state_{};
   FinishReason finish_reason_ = FinishReason::kNone;
   absl::Status error_;
 };

@@ -32,9 +32,9 @@ absl::StatusOr<std::vector<std::vector<TokenId>>> EncodeWords(const Tokenizer& t
 absl::StatusOr<std::shared_ptr<const TokenBans>> EncodeBans(const Tokenizer& tokenizer,
                                                             const std::vector<TokenId>& allowed,
                                                             const std::vector<std::string>& words) {
-  TokenBans bans{.allowed_token_ids = allowed};
-  SHORTLIST_ASSIGN_OR_RETURN(bans.bad_words, EncodeWords(tokenizer, words));
-  return std::make_shared<const TokenBans>(std::move(bans));
+  SHORTLIST_ASSIGN_OR_RETURN(std::vector<std::vector<TokenId>> bad_words,
+                             EncodeWords(tokenizer, words));
+  return std::make_shared<const TokenBans>(allowed, std::move(bad_words));
 }
 
 }  // namespace

@@ -149,12 +149,17 @@ def read_bandwidth(weight):
 
 
 def check_answers(ours, weight, states, rows):
-    """Checks ours against PyTorch in f32: the top logits and the log-sum-exp. Also checks the error word."""
+    """Checks ours against PyTorch in f32: ids, their logits and the log-sum-exp. Also checks the error word."""
     exact = states.float() @ weight.rows[rows.long()].float().T
     best = exact.topk(TOP_K, dim=1).values
     tolerance = 1e-2 * exact.abs().max()
     if not torch.all((ours.logits - best).abs() < tolerance):
         raise RuntimeError("our logits are not those of PyTorch")
+    places = torch.searchsorted(rows, ours.ids.contiguous()).clamp(max=len(rows) - 1)
+    if not torch.all(rows[places] == ours.ids):
+        raise RuntimeError("one of our ids is not among the rows")
+    if not torch.all((exact.gather(1, places) - ours.logits).abs() < tolerance):
+        raise RuntimeError("a logit of ours is not that of its id")
     if not torch.allclose(ours.log_sum_exp, exact.logsumexp(1), rtol=1e-3):
         raise RuntimeError("our log-sum-exp is not that of PyTorch")
     if ours.error.item() != 0:

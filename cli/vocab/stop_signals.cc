@@ -9,9 +9,15 @@ volatile std::sig_atomic_t given = 0;
 
 void Note(int signal, struct sigaction& before) {
   struct sigaction action {};
-  action.sa_handler = [](int number) { given = number; };
+  action.sa_handler = [](int number) {
+    if (given != 0) {
+      std::signal(number, SIG_DFL);
+      std::raise(number);  // ends the process when the handler returns
+    }
+    given = number;
+  };
   // Reads of a pipe are restarted: an interrupted one would look like the end of its text.
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  action.sa_flags = SA_RESTART;
   sigaction(signal, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);
 }

@@ -5,10 +5,9 @@
 
 namespace shortlist {
 
-/// While it lives, the first SIGINT and the first SIGTERM are recorded and do not end the process,
-/// so that work can be saved; a second one of the same kind ends it. Ignored signals stay ignored.
-/// At most one instance at a time.
-/// time.
+/// While it lives, the first SIGINT or SIGTERM is recorded and does not end the process, so that
+/// work can be saved; a second signal of either kind ends it. Ignored signals stay ignored. At most
+/// one instance at a time.
 class StopSignals {
  public:
   StopSignals();

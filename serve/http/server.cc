@@ -130,6 +130,7 @@ absl::Status HttpLimits::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("idle_timeout", idle_timeout.count(), 1, kMaxMs));
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("header_timeout", header_timeout.count(), 1, kMaxMs));
   SHORTLIST_RETURN_IF_ERROR(CheckLimit("body_timeout", body_timeout.count(), 1, kMaxMs));
+  SHORTLIST_RETURN_IF_ERROR(CheckLimit("yield_after", yield_after.count(), 0, kMaxMs));
   return CheckLimit("write_timeout", write_timeout.count(), 1, kMaxMs);
 }
 

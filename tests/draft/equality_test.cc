@@ -135,23 +135,24 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
     config.sampling.stop_token_ids = {};
     const RunResult free = pair_->Run(prompts, config);
     // What the model would say: pairs of tokens, and single ones.
-    TokenBans bans;
+    std::vector<TokenId> allowed;
+    std::vector<std::vector<TokenId>> bad_words;
     for (const std::vector<TokenId>& output : free.outputs) {
       ASSERT_GE(output.size(), 20u);
       for (size_t i = 0; i + 1 < output.size(); i += 4) {
-        bans.bad_words.push_back({output[i], output[i + 1]});
+        bad_words.push_back({output[i], output[i + 1]});
       }
-      bans.bad_words.push_back({output[3]});
+      bad_words.push_back({output[3]});
     }
     for (int32_t id = 0; id < pair_->emit_size(); ++id) {
-      if (id % 7 != 3) bans.allowed_token_ids.push_back(TokenId{id});
+      if (id % 7 != 3) allowed.push_back(TokenId{id});
     }
-    config.sampling.bans = std::make_shared<const TokenBans>(bans);
+    config.sampling.bans = std::make_shared<const TokenBans>(allowed, bad_words);
     const RunResult expected = pair_->Run(prompts, config);
     for (const std::vector<TokenId>& output : expected.outputs) {
       EXPECT_NE(output, free.outputs[&output - expected.outputs.data()]);
       for (TokenId id : output) EXPECT_NE(Raw(id) % 7, 3);
-      for (const std::vector<TokenId>& word : bans.bad_words) {
+      for (const std::vector<TokenId>& word : bad_words) {
         EXPECT_EQ(std::search(output.begin(), output.end(), word.begin(), word.end()),
                   output.end());
       }

@@ -179,16 +179,17 @@ TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
     SamplingParams params;
     params.temperature = round % 2 == 0 ? 0.0 : 1.0;
     params.logit_bias = {{TokenId{1}, 5.0f}};  // lifts no ban
-    TokenBans bans;
+    std::vector<TokenId> allowed;
+    std::vector<std::vector<TokenId>> bad_words;
     for (int32_t id = 0; id < vocab_size && round % 3 > 0; ++id) {
-      if (random() % 2) bans.allowed_token_ids.push_back(TokenId{id});
+      if (random() % 2) allowed.push_back(TokenId{id});
     }
     for (size_t i = random() % 6; i > 0; --i) {
-      std::vector<TokenId>& word = bans.bad_words.emplace_back();
+      std::vector<TokenId>& word = bad_words.emplace_back();
       for (int32_t id : some(3)) word.push_back(TokenId{id});
       word.push_back(TokenId{static_cast<int32_t>(random() % 4)});
     }
-    params.bans = std::make_shared<const TokenBans>(bans);
+    params.bans = std::make_shared<const TokenBans>(allowed, bad_words);
     const std::vector<int32_t> output = some(4), drafted = some(3);
     // Words of the prompt are none of the output's.
     const auto sequence = MakeSequence(params, {0, 1, 2, 0, 1}, output, vocab_size);
@@ -199,12 +200,11 @@ TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
 
     std::vector<int32_t> expected;
     for (int32_t id = 0; id < vocab_size; ++id) {
-      const auto& allowed = bans.allowed_token_ids;
       bool stays = allowed.empty() ||
                    std::find(allowed.begin(), allowed.end(), TokenId{id}) != allowed.end();
       std::vector<TokenId> with = so_far;
       with.push_back(TokenId{id});
-      for (const std::vector<TokenId>& word : bans.bad_words) {
+      for (const std::vector<TokenId>& word : bad_words) {
         stays &=
             with.size() < word.size() || !std::equal(word.rbegin(), word.rend(), with.rbegin());
       }
@@ -284,15 +284,14 @@ TEST(SamplingParamsTest, RefusesEveryValueOutOfRange) {
   refused([](SamplingParams& p) { p.top_k = -1; }, "top_k -1");
   for (const std::vector<TokenId>& ids : std::vector<std::vector<TokenId>>{
            {TokenId{100}}, {TokenId{-1}}, {TokenId{5}, TokenId{5}}, {TokenId{5}, TokenId{4}}}) {
-    const TokenBans bans{.allowed_token_ids = ids};
-    refused([&](SamplingParams& p) { p.bans = std::make_shared<const TokenBans>(bans); },
-            "allowed_token_ids");
+    const auto bans = std::make_shared<const TokenBans>(ids, std::vector<std::vector<TokenId>>());
+    refused([&](SamplingParams& p) { p.bans = bans; }, "allowed_token_ids");
   }
   for (const std::vector<TokenId>& word :
        std::vector<std::vector<TokenId>>{{}, {TokenId{1}, TokenId{100}}, {TokenId{-1}}}) {
-    const TokenBans bans{.bad_words = {{TokenId{1}}, word}};
-    refused([&](SamplingParams& p) { p.bans = std::make_shared<const TokenBans>(bans); },
-            "bad_words");
+    const auto bans = std::make_shared<const TokenBans>(
+        std::vector<TokenId>(), std::vector<std::vector<TokenId>>{{TokenId{1}}, word});
+    refused([&](SamplingParams& p) { p.bans = bans; }, "bad_words");
   }
   refused([&](SamplingParams& p) { p.repetition_penalty = 0.0; }, "repetition_penalty 0");
   refused([&](SamplingParams& p) { p.presence_penalty = nan; }, "presence_penalty");

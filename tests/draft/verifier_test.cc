@@ -398,7 +398,7 @@ TEST(VerifierRunTest, AnErrorIsTheClientsWhereItsBansAreToBlameAlone) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   Sequence::Options options;
   options.sampling.bans = std::make_shared<const TokenBans>(
-      TokenBans{.allowed_token_ids = {TokenId{3}}, .bad_words = {{TokenId{3}}}});
+      std::vector{TokenId{3}}, std::vector<std::vector<TokenId>>{{TokenId{3}}});
   for (const auto& [logit, code] : {std::pair(1.0f, absl::StatusCode::kInvalidArgument),
                                     std::pair(nan, absl::StatusCode::kInternal)}) {
     const auto sequence = *Sequence::Create({TokenId{0}}, options, kVocab);

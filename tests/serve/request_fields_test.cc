@@ -381,9 +381,9 @@ TEST_F(RequestFieldsTest, BadWordsAreEncodedAsVllmEncodesThem) {
   }
   const json words = {"time", "  Once upon"};
   Ok("/v1/chat/completions", With(kChat, {{"bad_words", words}}));
-  EXPECT_EQ(Last().sampling.bans->bad_words, expected);
+  EXPECT_EQ(Last().sampling.bans->bad_words(), expected);
   Ok("/generate", With(kGenerate, {{"sampling_params", {{"bad_words", words}}}}));
-  EXPECT_EQ(Last().sampling.bans->bad_words, expected);
+  EXPECT_EQ(Last().sampling.bans->bad_words(), expected);
 }
 
 TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
@@ -428,7 +428,7 @@ TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
 TEST_F(RequestFieldsTest, AllowedIdsArriveInOrder) {
   Start();
   Ok("/v1/completions", With(kCompletion, {{"allowed_token_ids", {9, 300, 9, 2}}}));
-  EXPECT_THAT(Last().sampling.bans->allowed_token_ids,
+  EXPECT_THAT(Last().sampling.bans->allowed_token_ids(),
               ElementsAre(TokenId{2}, TokenId{9}, TokenId{300}));
   Ok("/v1/completions", kCompletion);
   EXPECT_EQ(Last().sampling.bans, nullptr);

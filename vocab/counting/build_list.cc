@@ -140,6 +140,9 @@ std::optional<int64_t> BuildOptions::num_ids(int64_t vocab_size) const {
 }
 
 absl::Status BuildOptions::Validate(int64_t vocab_size) const {
+  if (top_n.has_value() + ratio.has_value() + coverage.has_value() > 1) {
+    return absl::InvalidArgumentError("more than one of top_n, ratio and coverage is set");
+  }
   for (const auto& [name, share] : {std::pair("ratio", ratio), std::pair("coverage", coverage)}) {
     // Written so that NaN fails.
     if (share.has_value() && !(*share > 0 && *share <= 1)) {

@@ -567,5 +567,18 @@ TEST_F(ResumedCountTest, ASignalEndsItBeforeWhatIsCountedIsReadAgain) {
   const StopSignals forgets;  // what was given
 }
 
+TEST(StopSignalsTest, SecondSignalOfAnyKindEndsTheProcess) {
+  for (const int second : {SIGINT, SIGTERM}) {
+    const auto raise_two = [second] {
+      const StopSignals signals;
+      std::raise(SIGINT);
+      if (StopSignals::Given() != SIGINT) _exit(1);
+      std::raise(second);
+      _exit(0);
+    };
+    EXPECT_EXIT(raise_two(), testing::KilledBySignal(second), "");
+  }
+}
+
 }  // namespace
 }  // namespace shortlist

@@ -1,0 +1,64 @@
+#ifndef SHORTLIST_REQUEST_TOKEN_CONSTRAINT_H_
+#define SHORTLIST_REQUEST_TOKEN_CONSTRAINT_H_
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace shortlist {
+
+/// Tokens that may follow: only `ids`, or all tokens except `ids`.
+class TokenSet {
+ public:
+  /// `ids` ascending; the memory must outlive the set.
+  static TokenSet Only(std::span<const TokenId> ids) { return TokenSet(false, ids); }
+  /// `ids` ascending.
+  static TokenSet Only(std::vector<TokenId> ids) { return TokenSet(false, std::move(ids)); }
+  static TokenSet AllExcept(std::vector<TokenId> ids) { return TokenSet(true, std::move(ids)); }
+
+  bool is_exception() const { return is_exception_; }  // all tokens except ids()
+  std::span<const TokenId> ids() const { return ids_; }
+
+  TokenSet(TokenSet&&) = default;
+  TokenSet& operator=(TokenSet&&) = default;
+
+ private:
+  TokenSet(bool is_exception, std::span<const TokenId> ids)
+      : is_exception_(is_exception), ids_(ids) {}
+  TokenSet(bool is_exception, std::vector<TokenId> ids)
+      : is_exception_(is_exception), owned_(std::move(ids)), ids_(owned_) {}
+
+  bool is_exception_;
+  std::vector<TokenId> owned_;  // moving the set keeps its memory
+  std::span<const TokenId> ids_;
+};
+
+/// Decides which tokens of a request's output may follow which. A state is a function of the
+/// constraint and the output so far, so drafted tokens need no rollback: their states are computed
+/// from the state before them and then forgotten.
+///
+/// Immutable; any thread may call any method.
+class TokenConstraint {
+ public:
+  enum class State : int64_t {};
+
+  virtual ~TokenConstraint() = default;
+
+  /// Returns the state before the first token of the output.
+  virtual State Begin() const = 0;
+  /// Returns the state after one more token, which need not be allowed.
+  virtual State Next(State state, TokenId token) const = 0;
+  /// True if `token` may follow.
+  virtual bool Allows(State state, TokenId token) const = 0;
+  /// Returns the tokens that may follow. The constraint must outlive the set.
+  virtual TokenSet Allowed(State state) const = 0;
+  /// Returns the tokens that must follow, in order, up to the next choice; empty if there is one.
+  virtual std::vector<TokenId> Forced(State state) const = 0;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_REQUEST_TOKEN_CONSTRAINT_H_
