@@ -153,7 +153,7 @@ void Forward(benchmark::State& state, const Shape& shape, DType dtype) {
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i * 37 % kVocabSize);
   const std::vector<int32_t> begin = {0, static_cast<int32_t>(num_tokens)};
   Measure(state, dtype, shape.LinearFlops(num_tokens) + shape.AttentionFlops(num_tokens), [&] {
-    benchmark::DoNotOptimize(encoder->Forward({ids, {}, begin}).value().data_ptr());
+    benchmark::DoNotOptimize(encoder->Forward({ids, {}, begin}).value().data());
   });
 }
 

@@ -11,10 +11,10 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flags.h"
-#include "head/sketch.h"
 #include "request/sampling_params.h"
 #include "runtime/decoding.h"
 #include "runtime/models.h"
+#include "sketch/sketch.h"
 #include "vocab/active_vocab.h"
 #include "vocab/base_ladder.h"
 

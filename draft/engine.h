@@ -8,23 +8,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "draft/draft_policy.h"
-#include "draft/draft_side.h"
-#include "draft/drafter.h"
+#include "base/ids.h"
+#include "base/thread_pool.h"
 #include "draft/engine_options.h"
 #include "draft/engine_stats.h"
 #include "draft/step.h"
-#include "draft/step_vocabs.h"
-#include "draft/tail_discovery.h"
-#include "draft/target_head.h"
-#include "draft/verifier.h"
-#include "model/decoder.h"
-#include "model/forward_batch.h"
-#include "model/kv_cache.h"
 #include "request/sequence.h"
 #include "vocab/dynamic_vocabulary_manager.h"
 
 namespace shortlist {
+
+class Decoder;
+class Drafter;
+class DraftPolicy;
 
 /// The speculation loop: prefill, then steps (draft up to K tokens, verify them and one more row).
 /// Without a drafter, a step is plain decoding through the same code, so outputs are bit-identical.
@@ -33,6 +29,8 @@ namespace shortlist {
 class SpeculativeEngine {
  public:
   using Options = EngineOptions;
+
+  virtual ~SpeculativeEngine() = default;
 
   /// `drafter` null: plain decoding. `vocab`: the default vocabulary of work that names none; null:
   /// the full head. Returns InvalidArgument with the option and its bound, the slots of a drafter
@@ -51,94 +49,51 @@ class SpeculativeEngine {
   /// order of `work` and valid until the next pass. InvalidArgument if a sequence fills the
   /// context. After an error no sequence has more tokens than before, and all can be computed
   /// again.
-  absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
-                                                      int64_t max_tokens);
+  virtual absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
+                                                              int64_t max_tokens) = 0;
 
   /// Restarts `sequence`. Slots 0 .. len - 1 of its next work hold positions that another sequence
   /// with the same tokens, and the same answer of DraftsFor(), could share (shareable_len). The
   /// rest must be prefilled, including the output so far. len is below num_tokens() and, if the
   /// prompt's log-probabilities are requested, at most prompt_logprobs_start. `rows` enter the
   /// sequence's tail.
-  void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows);
+  virtual void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) = 0;
 
   /// Stores tokens that followed the sequence's own tokens in other requests, nearest last. They
   /// enter the sequence's tail in its next step.
-  void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens);
+  virtual void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) = 0;
   /// Maximum number of continuation tokens that are useful to `sequence`; 0: none.
-  int64_t num_continuations(const Sequence& sequence) const;
+  virtual int64_t num_continuations(const Sequence& sequence) const = 0;
 
-  /// See DraftSide. Only sequences with equal answers share prefixes.
-  bool DraftsFor(const Sequence& sequence) const { return draft_side_.DraftsFor(sequence); }
+  /// True if `sequence` has keys and values in the drafter's cache. Only sequences with equal
+  /// answers share prefixes.
+  virtual bool DraftsFor(const Sequence& sequence) const = 0;
 
   /// Rows that `sequence` added to the active vocabulary, as token ids in row order; excludes
   /// guessed rows.
-  std::vector<TokenId> TailRows(const Sequence& sequence) const;
+  virtual std::vector<TokenId> TailRows(const Sequence& sequence) const = 0;
 
   /// Runs one speculation step for every sequence (prefilled, not finished). Emits 1 to K + 1
   /// tokens each, or none for a sequence that fails (Sequence::error). Results and errors are as
   /// for Prefill(). A drafter's error is not returned; the step is then plain. A step is also plain
   /// for work whose vocabulary has a different size than the target's or ids without a row in the
   /// drafter. After an exception (std::bad_alloc) the sequences must not be used any more.
-  absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work);
+  virtual absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work) = 0;
 
-  const EngineStats& stats() const { return stats_; }
+  virtual const EngineStats& stats() const = 0;
   /// The measured costs of decoding.
-  const DraftPolicy& policy() const { return policy_; }
+  virtual const DraftPolicy& policy() const = 0;
   /// The last drafting error; ok if there was none.
-  const absl::Status& draft_error() const { return draft_side_.error(); }
-  const Decoder& target() const { return target_; }
-  int64_t vocab_size() const { return target_.config().vocab_size; }
-  int64_t context_len() const { return target_.config().context_len; }
-  const Drafter* drafter() const { return drafter_; }
-  const Options& options() const { return options_; }
+  virtual const absl::Status& draft_error() const = 0;
+
+  virtual const Decoder& target() const = 0;
+  int64_t vocab_size() const;   // of the target
+  int64_t context_len() const;  // of the target
+  virtual const Drafter* drafter() const = 0;
+  virtual const Options& options() const = 0;
   /// True if drafting does not pay at present. A new sequence should then not speculate
   /// (Sequence::Options), which costs the drafter nothing.
-  bool drafting_rests() const { return drafting_rests_; }
-
- private:
-  struct Chunk {
-    size_t index;  // of the sequence
-    int64_t first_row, len;
-    bool completes;                            // reaches the sequence's last token
-    std::vector<TokenInfo> prompt_infos = {};  // infos that this chunk adds to the sequence's
-  };
-
-  SpeculativeEngine(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
-                    KvCache cache, TargetHead head);
-
-  absl::Status MeasureVerify();
-  double NowMs() const;
-  std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
-  std::span<const StepResult> TakeResults(std::span<const StepWork> work);
-  std::vector<DraftTask> Propose(std::span<const StepWork> work);
-  DraftTask NewTask(const StepWork& work);
-  int64_t NumDraftTokens(const StepWork& work) const;
-  int64_t NumSketchRows() const;
-  absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
-  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-             int64_t num_emitted);
-  void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
-  void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
-                 const EngineStats& before);
-
-  Decoder& target_;
-  Drafter* const drafter_;
-  DraftSide draft_side_;
-  const Options options_;
-  const TailDiscovery discovery_;
-  StepVocabs vocabs_;
-  KvCache cache_;
-  TargetHead head_;
-  TargetHead::Verdict verdict_;  // storage of the last step, reused
-  Verifier verifier_;
-  ForwardBatch batch_;
-  std::vector<StepResult> results_;                      // of the last pass
-  int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
-  EngineStats stats_;
-  DraftPolicy policy_;
-  ChainThresholds thresholds_;  // of the step
-  bool drafting_rests_ = false;
-  bool step_caught_up_ = false;  // DraftPolicy::Step::caught_up
+  virtual bool drafting_rests() const = 0;
 };
 
 }  // namespace shortlist

@@ -6,10 +6,23 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "draft/verifier.h"
-#include "vocab/vocab_sizer.h"
 
 namespace shortlist {
+
+class VocabSizer;
+
+/// How drafted tokens are verified.
+enum class VerifyMode {
+  /// The target chooses every token itself, with noise that depends on (seed, position, token id)
+  /// alone. A draft token is accepted if it equals that choice. Outputs are bit-identical to plain
+  /// decoding. The draft uses the same noise, so the two often agree (Daliri, Musco, Suresh 2024,
+  /// "Coupling without communication").
+  kCoupled,
+  /// Leviathan, Kalman, Matias 2023: accept x ~ q with probability min(1, p(x) / q(x)), else sample
+  /// from norm(max(0, p - q)). The output has the target's distribution, but the draws depend on
+  /// the draft.
+  kRejection,
+};
 
 /// How a SpeculativeEngine speculates.
 struct EngineOptions {

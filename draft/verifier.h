@@ -7,24 +7,12 @@
 #include <vector>
 
 #include "draft/drafter.h"
+#include "draft/engine_options.h"
 #include "draft/token_chooser.h"
 #include "head/pruned_head.h"
 #include "request/sequence.h"
 
 namespace shortlist {
-
-/// How drafted tokens are verified.
-enum class VerifyMode {
-  /// The target chooses every token itself, with noise that depends on (seed, position, token id)
-  /// alone. A draft token is accepted if it equals that choice. Outputs are bit-identical to plain
-  /// decoding. The draft uses the same noise, so the two often agree (Daliri, Musco, Suresh 2024,
-  /// "Coupling without communication").
-  kCoupled,
-  /// Leviathan, Kalman, Matias 2023: accept x ~ q with probability min(1, p(x) / q(x)), else sample
-  /// from norm(max(0, p - q)). The output has the target's distribution, but the draws depend on
-  /// the draft.
-  kRejection,
-};
 
 /// The target's results for one sequence's chain: num_drafted + 1 rows, row j for the token after
 /// the j-th draft token. Contains either logits, or only the best token of each row (if all

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "draft/drafter.h"
 
 namespace shortlist {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "head/sketch.h"
 #include "runtime/models.h"
+#include "sketch/sketch.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {

@@ -1,4 +1,4 @@
-#include "head/sketch.h"
+#include "sketch/sketch.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,10 +20,10 @@
 #include "cli/session.h"
 #include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
-#include "head/sketch_basis.h"
 #include "kernels/quant.h"
 #include "kernels/sketch.h"
 #include "runtime/sketch_file.h"
+#include "sketch/sketch_basis.h"
 
 namespace shortlist {
 namespace {

@@ -1,4 +1,4 @@
-#include "draft/engine.h"
+#include "draft/speculation_loop.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,8 +25,8 @@ absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
 
 }  // namespace
 
-SpeculativeEngine::SpeculativeEngine(Decoder& target, Drafter* drafter, StepVocabs vocabs,
-                                     Options options, KvCache cache, TargetHead head)
+SpeculationLoop::SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs vocabs,
+                                 Options options, KvCache cache, TargetHead head)
     : target_(target),
       drafter_(drafter),
       draft_side_(drafter),
@@ -47,22 +47,24 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
                              TargetHead::Create(target.head_weight(), options.emit_size, pool));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
                              KvCache::Create(target.config(), options.num_slots, target.dtype()));
-  std::unique_ptr<SpeculativeEngine> engine(new SpeculativeEngine(
-      target, drafter, std::move(vocabs), std::move(options), std::move(cache), std::move(head)));
+  auto engine = std::make_unique<SpeculationLoop>(
+      target, drafter, std::move(vocabs), std::move(options), std::move(cache), std::move(head));
   SHORTLIST_RETURN_IF_ERROR(engine->MeasureVerify());
   return engine;
 }
 
-double SpeculativeEngine::NowMs() const {
+int64_t SpeculativeEngine::vocab_size() const { return target().config().vocab_size; }
+
+int64_t SpeculativeEngine::context_len() const { return target().config().context_len; }
+
+double SpeculationLoop::NowMs() const {
   if (options_.now_ms) return options_.now_ms();
   return std::chrono::duration<double, std::milli>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-/// Runs passes over made-up tokens in slots that no sequence uses yet. The policy needs these times
-/// before the first step, because a plain step's time cannot be derived from a verify step's.
-absl::Status SpeculativeEngine::MeasureVerify() {
+absl::Status SpeculationLoop::MeasureVerify() {
   if (drafter_ == nullptr || options_.draft_p_min || options_.num_draft_tokens == 0) {
     return absl::OkStatus();
   }
@@ -86,8 +88,8 @@ absl::Status SpeculativeEngine::MeasureVerify() {
 }
 
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
-std::vector<SpeculativeEngine::Chunk> SpeculativeEngine::BatchChunks(std::span<const StepWork> work,
-                                                                     int64_t max_tokens) {
+std::vector<SpeculationLoop::Chunk> SpeculationLoop::BatchChunks(std::span<const StepWork> work,
+                                                                 int64_t max_tokens) {
   SHORTLIST_CHECK(max_tokens >= 1);
   std::vector<Chunk> chunks;
   batch_.Clear();
@@ -105,8 +107,8 @@ std::vector<SpeculativeEngine::Chunk> SpeculativeEngine::BatchChunks(std::span<c
   return chunks;
 }
 
-absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
-    std::span<const StepWork> work, int64_t max_tokens) {
+absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<const StepWork> work,
+                                                                     int64_t max_tokens) {
   for (const StepWork& of : work) {
     const Sequence* const sequence = of.sequence;
     if (sequence->num_tokens() >= target_.config().context_len) {
@@ -153,7 +155,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Prefill(
 }
 
 /// Returns the results of the pass that just ended.
-std::span<const StepResult> SpeculativeEngine::TakeResults(std::span<const StepWork> work) {
+std::span<const StepResult> SpeculationLoop::TakeResults(std::span<const StepWork> work) {
   for (size_t i = 0; i < work.size(); ++i) {
     results_[i].cached_len = work[i].sequence->cached_len;
     results_[i].shareable_len = draft_side_.ShareableLen(*work[i].sequence);
@@ -162,30 +164,28 @@ std::span<const StepResult> SpeculativeEngine::TakeResults(std::span<const StepW
   return results_;
 }
 
-void SpeculativeEngine::AdoptPrefix(Sequence& sequence, int64_t len,
-                                    std::span<const TokenId> rows) {
+void SpeculationLoop::AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) {
   SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
   sequence.cached_len = len;
   draft_side_.Adopt(sequence, len);
   SpeculationOf(sequence).adopted_rows.assign(rows.begin(), rows.end());
 }
 
-void SpeculativeEngine::AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) {
+void SpeculationLoop::AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) {
   SpeculationOf(sequence).continuations = std::move(tokens);
 }
 
-int64_t SpeculativeEngine::num_continuations(const Sequence& sequence) const {
+int64_t SpeculationLoop::num_continuations(const Sequence& sequence) const {
   return discovery_.num_continuations(sequence);
 }
 
-std::vector<TokenId> SpeculativeEngine::TailRows(const Sequence& sequence) const {
+std::vector<TokenId> SpeculationLoop::TailRows(const Sequence& sequence) const {
   const Speculation* const speculation = FindSpeculation(sequence);
   if (speculation == nullptr) return {};
   return speculation->tail.IdsUpTo(RowSource::kPrefix);
 }
 
-absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
-    std::span<const StepWork> work) {
+absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Step(std::span<const StepWork> work) {
   results_.assign(work.size(), StepResult());
   if (work.empty()) return TakeResults(work);
   const EngineStats before = stats_;
@@ -209,8 +209,8 @@ absl::StatusOr<std::span<const StepResult>> SpeculativeEngine::Step(
 }
 
 /// Runs the target's pass over all drafted chains and applies the verdicts.
-absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
-                                          std::span<const DraftTask> tasks) {
+absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
+                                        std::span<const DraftTask> tasks) {
   batch_.Clear();
   RowDetail detail = RowDetail::kBest;
   std::vector<TokenId> chain;
@@ -255,7 +255,7 @@ absl::Status SpeculativeEngine::VerifyAll(std::span<const StepWork> work,
   return absl::OkStatus();
 }
 
-void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before) {
+void SpeculationLoop::UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before) {
   const EngineStats of_step = stats_.Since(before);
   DraftPolicy::Step step{.num_requests = std::ssize(tasks),
                          .num_passes = of_step.num_draft_passes,
@@ -272,8 +272,8 @@ void SpeculativeEngine::UpdatePolicy(std::span<const DraftTask> tasks, const Eng
 }
 
 /// A step in which another vocabulary took part is no evidence for the sizer.
-void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
-                                  const EngineStats& before) {
+void SpeculationLoop::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
+                                const EngineStats& before) {
   if (options_.sizer == nullptr || options_.sizer->TakeNext()) return;
   if (NumSketchRows() > 0) options_.sizer->TellSketch();
   SizeControl::Step step{.num_requests = std::ssize(tasks)};
@@ -292,7 +292,7 @@ void SpeculativeEngine::TellSizer(std::span<const StepWork> work, std::span<cons
   options_.sizer->AddStep(step, *vocabs_.Of(work.front()).active);
 }
 
-int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
+int64_t SpeculationLoop::NumDraftTokens(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
   if (!draft_side_.HasState(sequence)) return 0;
   // The last token of a step is the target's own, so the draft needs one token fewer than still
@@ -304,12 +304,12 @@ int64_t SpeculativeEngine::NumDraftTokens(const StepWork& work) const {
   return std::max<int64_t>(0, std::min({options_.num_draft_tokens, wanted, slots, positions}));
 }
 
-int64_t SpeculativeEngine::NumSketchRows() const {
+int64_t SpeculationLoop::NumSketchRows() const {
   return drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
 }
 
 /// Prepares the draft task of one sequence, after updating the sequence's tail.
-DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
+DraftTask SpeculationLoop::NewTask(const StepWork& work) {
   Sequence& sequence = *work.sequence;
   const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
   const ActiveVocab& active = *snapshot.active;
@@ -341,7 +341,7 @@ DraftTask SpeculativeEngine::NewTask(const StepWork& work) {
   return task;
 }
 
-std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work) {
+std::vector<DraftTask> SpeculationLoop::Propose(std::span<const StepWork> work) {
   if (drafter_ != nullptr && options_.sizer != nullptr && options_.sizer->num_sketch_rows() > 0) {
     drafter_->set_num_sketch_rows(options_.sizer->num_sketch_rows());
   }
@@ -383,8 +383,8 @@ std::vector<DraftTask> SpeculativeEngine::Propose(std::span<const StepWork> work
 
 /// Updates statistics and vocabularies. Of the `num_emitted` tokens that resulted from `task`, the
 /// first `num_accepted` were drafted.
-void SpeculativeEngine::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-                              int64_t num_emitted) {
+void SpeculationLoop::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
+                            int64_t num_emitted) {
   Sequence& sequence = *work.sequence;
   const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
   const ActiveVocab& active = *snapshot.active;

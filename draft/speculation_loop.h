@@ -1,0 +1,98 @@
+#ifndef SHORTLIST_DRAFT_SPECULATION_LOOP_H_
+#define SHORTLIST_DRAFT_SPECULATION_LOOP_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "draft/draft_policy.h"
+#include "draft/draft_side.h"
+#include "draft/drafter.h"
+#include "draft/engine.h"
+#include "draft/step_vocabs.h"
+#include "draft/tail_discovery.h"
+#include "draft/target_head.h"
+#include "draft/verifier.h"
+#include "model/decoder.h"
+#include "model/forward_batch.h"
+#include "model/kv_cache.h"
+
+namespace shortlist {
+
+/// The SpeculativeEngine for a target on this machine's CPU.
+class SpeculationLoop final : public SpeculativeEngine {
+ public:
+  SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
+                  KvCache cache, TargetHead head);
+
+  /// Runs passes over made-up tokens in slots that no sequence uses yet. The policy needs these
+  /// times before the first step, because a plain step's time cannot be derived from a verify
+  /// step's.
+  absl::Status MeasureVerify();
+
+  absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
+                                                      int64_t max_tokens) override;
+  void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) override;
+  void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) override;
+  int64_t num_continuations(const Sequence& sequence) const override;
+  bool DraftsFor(const Sequence& sequence) const override {
+    return draft_side_.DraftsFor(sequence);
+  }
+  std::vector<TokenId> TailRows(const Sequence& sequence) const override;
+  absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work) override;
+  const EngineStats& stats() const override { return stats_; }
+  const DraftPolicy& policy() const override { return policy_; }
+  const absl::Status& draft_error() const override { return draft_side_.error(); }
+  const Decoder& target() const override { return target_; }
+  const Drafter* drafter() const override { return drafter_; }
+  const Options& options() const override { return options_; }
+  bool drafting_rests() const override { return drafting_rests_; }
+
+ private:
+  struct Chunk {
+    size_t index;  // of the sequence
+    int64_t first_row, len;
+    bool completes;                            // reaches the sequence's last token
+    std::vector<TokenInfo> prompt_infos = {};  // infos that this chunk adds to the sequence's
+  };
+
+  double NowMs() const;
+  std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
+  std::span<const StepResult> TakeResults(std::span<const StepWork> work);
+  std::vector<DraftTask> Propose(std::span<const StepWork> work);
+  DraftTask NewTask(const StepWork& work);
+  int64_t NumDraftTokens(const StepWork& work) const;
+  int64_t NumSketchRows() const;
+  absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
+  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
+             int64_t num_emitted);
+  void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
+  void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
+                 const EngineStats& before);
+
+  Decoder& target_;
+  Drafter* const drafter_;
+  DraftSide draft_side_;
+  const Options options_;
+  const TailDiscovery discovery_;
+  StepVocabs vocabs_;
+  KvCache cache_;
+  TargetHead head_;
+  TargetHead::Verdict verdict_;  // storage of the last step, reused
+  Verifier verifier_;
+  ForwardBatch batch_;
+  std::vector<StepResult> results_;                      // of the last pass
+  int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
+  EngineStats stats_;
+  DraftPolicy policy_;
+  ChainThresholds thresholds_;  // of the step
+  bool drafting_rests_ = false;
+  bool step_caught_up_ = false;  // DraftPolicy::Step::caught_up
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_SPECULATION_LOOP_H_
