@@ -53,8 +53,7 @@ struct TokenLogits {
 };
 
 /// Scores rows of an LM head, all of them or an active vocabulary: checks its arguments, lets a
-/// HeadScorer compute, and returns token ids. For engines with their own memory; LmHead
-/// (head/lm_head.h) is the same for libtorch's tensors.
+/// HeadScorer compute, and returns token ids. For engines with their own memory.
 ///
 /// Not thread-safe. Snapshots and tails must stay valid until a call returns, and as long as views
 /// in its result are used.

@@ -20,7 +20,7 @@ enum class RowSource : uint8_t {
   kPrefix,  // escapes of requests with the same prefix, kept in the radix cache
   // Guesses:
   kContinuations,  // tokens that followed the same prefix in other requests
-  kSketch,         // chosen by the draft's hidden state (head/sketch.h), not in the tail
+  kSketch,         // chosen by the draft's hidden state (sketch/sketch.h), not in the tail
   // None of these: the full head, which replaced the vocabulary (coverage guard).
   kFallback,
 };
