@@ -53,7 +53,7 @@ awaitable<absl::Status> Version(const Service& service, const HttpRequest&,
 
 awaitable<absl::Status> ModelInfo(const Service& service, const HttpRequest&,
                                   HttpResponse& response) {
-  ordered_json info = {{"model_path", service.model_path},
+  ordered_json info = {{"model_path", service.source.path()},
                        {"tokenizer_path", service.source.path()},
                        {"is_generation", service.generator->options().generates},
                        {"preferred_sampling_params", nullptr},
@@ -88,7 +88,7 @@ awaitable<absl::Status> ServerInfo(const Service& service, const HttpRequest&,
                                    HttpResponse& response) {
   const EngineLoad load = service.Load();
   ordered_json info = service.arguments;
-  info["model_path"] = service.model_path;
+  info["model_path"] = service.source.path();
   info["served_model_name"] = service.model_name;
   info["version"] = service.version;
   info["dp_size"] = 1;
