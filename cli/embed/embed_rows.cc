@@ -22,7 +22,7 @@ int64_t WidthOf(BulkEncoder& encoder, const EmbedTask& task) {
   return task.dimensions > 0 ? task.dimensions : encoder.model().result_size();
 }
 
-/// FNV-1a, 64 bits, over the texts, each after its length, or over the paths and stamps of
+/// FNV-1a, 64 bits, over the texts, each after its length, or over the paths and hashes of
 /// pictures.
 std::string HashOf(const TextRows& texts) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -34,7 +34,7 @@ std::string HashOf(const TextRows& texts) {
   };
   for (const TextRow& row : texts.rows) {
     add_text(row.text);
-    if (texts.are_pictures) add_text(FileStamp(row.text));
+    if (texts.are_pictures) add_text(PictureHash(row.text));
   }
   return absl::StrFormat("fnv1a64:%016x", hash);
 }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "cli/embed/xxh64.h"
@@ -21,8 +20,6 @@ namespace shortlist {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kBlockBytes = 1 << 20;
 
 bool Decides(const std::string& name, bool has_safetensors) {
   constexpr std::array kEndings = {".json", ".txt", ".model", ".tiktoken", ".safetensors"};
@@ -47,20 +44,6 @@ absl::StatusOr<std::vector<std::string>> FilesThatDecide(const std::string& fold
   return paths;
 }
 
-absl::StatusOr<std::string> HashOf(const RawFile& file) {
-  Xxh64 hash;
-  std::string block(std::min(kBlockBytes, file.size()), '\0');
-  for (int64_t done = 0; done < file.size();) {
-    const int64_t count = std::min(kBlockBytes, file.size() - done);
-    if (const absl::Status read = file.Read(done, count, block.data()); !read.ok()) {
-      return absl::Status(read.code(), absl::StrCat(file.path(), ": ", read.message()));
-    }
-    hash.Add(std::string_view(block).substr(0, count));
-    done += count;
-  }
-  return absl::StrFormat("xxh64:%016x", hash.Digest());
-}
-
 }  // namespace
 
 absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
@@ -82,7 +65,7 @@ absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
       AppendReplaced(AppendUtf8(below, name), name, Replacement::kPerSubpart);
       if (files.files_.contains(name)) continue;
       SHORTLIST_ASSIGN_OR_RETURN(const RawFile file, RawFile::Open(path));
-      SHORTLIST_ASSIGN_OR_RETURN(std::string hash, HashOf(file));
+      SHORTLIST_ASSIGN_OR_RETURN(std::string hash, Xxh64Of(file));
       files.files_.emplace(name, File{path, file.version(), std::move(hash)});
     }
   }

@@ -13,7 +13,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
+#include "cli/embed/xxh64.h"
 #include "io/quote.h"
+#include "io/raw_file.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -70,10 +72,11 @@ absl::StatusOr<TextRows> ReadRows(const TextInputFlags& flags, BlankLines blank_
   return ReadTextRows(flags, blank_lines, in);
 }
 
-std::string FileStamp(const std::string& path) {
-  std::error_code ignored;
-  const auto written = fs::last_write_time(path, ignored).time_since_epoch().count();
-  return absl::StrCat(fs::file_size(path, ignored), " ", written);
+std::string PictureHash(const std::string& path) {
+  const auto file = RawFile::Open(path);
+  const absl::StatusOr<std::string> hash =
+      file.ok() ? Xxh64Of(*file) : absl::StatusOr<std::string>(file.status());
+  return hash.ok() ? *hash : "unreadable";
 }
 
 }  // namespace shortlist

@@ -19,8 +19,9 @@ absl::StatusOr<TextRows> ListPictures(const std::string& folder);
 absl::StatusOr<TextRows> ReadRows(const TextInputFlags& flags, BlankLines blank_lines,
                                   std::istream& in);
 
-/// Size and modification time of a file, to detect that it was replaced.
-std::string FileStamp(const std::string& path);
+/// Hash of a picture's bytes, to detect that it was replaced; "unreadable" if it cannot be read,
+/// which is reported when it is embedded.
+std::string PictureHash(const std::string& path);
 
 }  // namespace shortlist
 

@@ -4,6 +4,10 @@
 #include <bit>
 #include <cstring>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
 namespace shortlist {
 namespace {
 
@@ -68,6 +72,21 @@ uint64_t Xxh64::Digest() const {
   hash = (hash ^ (hash >> 33)) * kPrime2;
   hash = (hash ^ (hash >> 29)) * kPrime3;
   return hash ^ (hash >> 32);
+}
+
+absl::StatusOr<std::string> Xxh64Of(const RawFile& file) {
+  constexpr int64_t kBlockBytes = int64_t{1} << 20;
+  Xxh64 hash;
+  std::string block(std::min(kBlockBytes, file.size()), '\0');
+  for (int64_t done = 0; done < file.size();) {
+    const int64_t count = std::min(kBlockBytes, file.size() - done);
+    if (const absl::Status read = file.Read(done, count, block.data()); !read.ok()) {
+      return absl::Status(read.code(), absl::StrCat(file.path(), ": ", read.message()));
+    }
+    hash.Add(std::string_view(block).substr(0, count));
+    done += count;
+  }
+  return absl::StrFormat("xxh64:%016x", hash.Digest());
 }
 
 }  // namespace shortlist

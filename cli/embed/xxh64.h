@@ -4,7 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+
+#include "absl/status/statusor.h"
+#include "io/raw_file.h"
 
 namespace shortlist {
 
@@ -25,6 +29,9 @@ class Xxh64 {
   std::array<char, kStripe> rest_ = {};  // the first size_ % kStripe bytes are used
   uint64_t size_ = 0;
 };
+
+/// Hashes a whole file: "xxh64:44bc2cf5ad770999". Errors as RawFile::Read, with the file's name.
+absl::StatusOr<std::string> Xxh64Of(const RawFile& file);
 
 }  // namespace shortlist
 

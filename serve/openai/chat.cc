@@ -30,15 +30,16 @@ struct Asked {
   bool ignores_effort = false;  // "reasoning_effort" was given and the template does not read it
 };
 
-/// Returns a message's content as one text: parts are joined by line breaks. Not all templates
-/// accept a list of parts.
-absl::StatusOr<ordered_json> ContentText(const json& content, const std::string& where) {
-  if (content.is_string() || content.is_null()) return ordered_json(content);
+/// Returns a message's content in a form that the template reads.
+absl::StatusOr<ordered_json> ReadContent(const json& content, const std::string& where,
+                                         const ContentForm& form) {
+  if (content.is_null()) return ordered_json(nullptr);
+  if (content.is_string()) return ContentOfText(form, content.get<std::string>());
   if (!content.is_array() || content.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, ".content: neither a text nor a list of parts"));
   }
-  std::string text;
+  std::vector<std::string> parts;
   for (const json& part : content) {
     JsonFields fields(part, where + ".content.");
     const std::string type = fields.String("type", "", kMaxNameBytes);
@@ -49,10 +50,9 @@ absl::StatusOr<ordered_json> ContentText(const json& content, const std::string&
     fields.Accept({"cache_control", "prompt_cache_breakpoint"});  // there is no manual caching
     fields.RefuseUnknown();
     SHORTLIST_RETURN_IF_ERROR(fields.status());
-    if (&part != &content.front()) text += "\n";
-    text += *piece;
+    parts.push_back(*piece);
   }
-  return ordered_json(std::move(text));
+  return ContentOfParts(form, parts);
 }
 
 /// Returns a message for the template; `ordered` is the same message with its key order.
@@ -84,7 +84,9 @@ absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json
   }
   copy["content"] = "";
   if (has_content) {
-    SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ContentText(message["content"], where));
+    const ContentForm form =
+        chat_template != nullptr ? chat_template->content_form(role) : ContentForm{};
+    SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ReadContent(message["content"], where, form));
   }
   return copy;
 }

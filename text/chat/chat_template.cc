@@ -250,6 +250,12 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
   result.special_tokens_ = std::move(special_tokens);
   result.ignores_tool_role_ = !result.KnowsRole("\"tool\"") && !result.KnowsRole("'tool'") &&
                               RendersWithoutToolContent(result);
+  for (const char* role : {"system", "developer", "user", "assistant", "tool"}) {
+    result.content_forms_[role] = ContentFormOf(result, role);
+  }
+  if (!result.KnowsRole("developer")) {  // PromptEncoder makes it "system"
+    result.content_forms_["developer"] = result.content_forms_["system"];
+  }
   return result;
 }
 
@@ -294,6 +300,11 @@ bool ChatTemplate::KnowsRole(std::string_view name) const {
   return std::any_of(templates_.begin(), templates_.end(), [name](const auto& entry) {
     return entry.second.ok() && (*entry.second)->source.find(name) != std::string::npos;
   });
+}
+
+ContentForm ChatTemplate::content_form(std::string_view role) const {
+  const auto found = content_forms_.find(role);
+  return found != content_forms_.end() ? found->second : content_forms_.at("user");
 }
 
 std::vector<std::string> ChatTemplate::Names() const {

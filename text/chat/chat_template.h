@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_CHAT_CHAT_TEMPLATE_H_
 
 #include <ctime>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "io/model_source.h"
 #include "nlohmann/json.hpp"
+#include "text/chat/content_form.h"
 #include "text/jinja/text.h"
 
 namespace shortlist {
@@ -79,6 +81,10 @@ class ChatTemplate {
   /// not render; Render then reports why.
   bool IgnoresToolRole() const { return ignores_tool_role_; }
 
+  /// Returns the forms of content that the template reads in messages of `role`. A role other than
+  /// system, developer, user, assistant and tool counts as user.
+  ContentForm content_form(std::string_view role) const;
+
   /// Returns the source of the template named "default".
   const std::string& source() const { return source_; }
 
@@ -98,6 +104,7 @@ class ChatTemplate {
   std::map<std::string, absl::StatusOr<std::shared_ptr<const Parsed>>> templates_;
   std::map<std::string, std::string> special_tokens_;
   bool ignores_tool_role_ = false;
+  std::map<std::string, ContentForm, std::less<>> content_forms_;  // by role
 };
 
 }  // namespace shortlist

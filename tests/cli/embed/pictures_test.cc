@@ -96,9 +96,13 @@ TEST_F(PicturesTest, SearchRanksPicturesByText) {
     EXPECT_THAT(json::parse(line).at("text").get<std::string>(), HasSubstr(folder_ + "/"));
   }
   EXPECT_EQ(RunSearch(flags).out, first.out);  // from the index
-  // A picture that has changed makes it another folder.
-  fs::copy_file(SourcePath("tests/reference/golden/pictures/rgba.png"), folder_ + "/palette.png",
-                fs::copy_options::overwrite_existing);
+  // A picture with one other byte makes it another folder, at the same size and time of writing.
+  const std::string picture = folder_ + "/palette.png";
+  const auto written = fs::last_write_time(picture);
+  std::string bytes = ReadFile(picture, 1 << 20).value();
+  bytes.back() ^= 1;
+  dir_.Write("pictures/palette.png", bytes);
+  fs::last_write_time(picture, written);
   EXPECT_THAT(std::string(RunSearch(flags).status.message()), HasSubstr("texts"));
 }
 

@@ -64,6 +64,34 @@ TEST_F(ChatTest, TemplatesSeeKeysInTheOrderOfTheRequest) {
   Stop();  // before the encoder goes
 }
 
+TEST_F(ChatTest, ATemplateGetsPartsIfItReadsThem) {
+  auto chat_template = ChatTemplate::Create(
+      {{"default",
+        "{% for m in messages %}{% for p in m.content %}{% if p.type == 'text' %}<{{ p.text }}>"
+        "{% endif %}{% endfor %}{% endfor %}"}},
+      {});
+  ASSERT_TRUE(chat_template.ok()) << chat_template.status();
+  const PromptEncoder encoder(DemoTokenizer(), *std::move(chat_template),
+                              **FindConversation("zero_shot"));
+  Start([&](Server::Options& options) { options.generator.prompt_encoder = &encoder; });
+  HttpClient client = Connect();
+  const auto answer = [&](json content) {
+    const json body = {{"model", "demo"},
+                       {"temperature", 0},
+                       {"max_tokens", 8},
+                       {"messages", {{{"role", "user"}, {"content", std::move(content)}}}}};
+    return client.Post("/v1/chat/completions", body).Json()["choices"][0]["message"]["content"];
+  };
+  const auto expected = [&](const std::string& prompt) {
+    const auto ids = DemoTokenizer().Encode(prompt, {.add_special_tokens = false});
+    return Text(engine_.Output(*ids, 0, 8));
+  };
+  const json one = {{"type", "text"}, {"text", "one"}}, two = {{"type", "text"}, {"text", "two"}};
+  EXPECT_EQ(answer(json::array({one, two})), expected("<one><two>"));
+  EXPECT_EQ(answer("one"), expected("<one>"));
+  Stop();  // before the encoder goes
+}
+
 TEST_F(ChatTest, WithoutMaxTokensAChatFillsTheContext) {
   Start();
   const json reply =
