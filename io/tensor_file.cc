@@ -10,10 +10,15 @@ namespace shortlist {
 
 absl::Status TensorFile::Read(const TensorEntry& entry, int64_t begin, int64_t count,
                               void* out) const {
-  const absl::Status status = entry.strides.empty()
-                                  ? file_.Read(entry.offset + begin, count, out)
-                                  : ReadStrided(entry, begin, count, static_cast<char*>(out));
+  const absl::Status status = ReadChecked(entry, begin, count, out);
   return status.ok() ? status : WithPath(path(), status);
+}
+
+absl::Status TensorFile::ReadChecked(const TensorEntry& entry, int64_t begin, int64_t count,
+                                     void* out) const {
+  if (entry.record != nullptr) SHORTLIST_RETURN_IF_ERROR(entry.record->Check(file_));
+  return entry.strides.empty() ? file_.Read(entry.offset + begin, count, out)
+                               : ReadStrided(entry, begin, count, static_cast<char*>(out));
 }
 
 absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, int64_t count,

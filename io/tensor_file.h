@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 #include "io/raw_file.h"
+#include "io/zip_directory.h"
 
 namespace shortlist {
 
@@ -24,6 +26,9 @@ struct TensorEntry {
   int64_t num_elements = 0;
   int64_t offset = 0;  // of its first byte in the file
   int64_t num_bytes = 0;
+  /// The archive's member that holds the tensor; tensors that share a storage share it. Null for a
+  /// format without checksums.
+  std::shared_ptr<CheckedZipMember> record;
 };
 
 /// An open file of named tensors (OpenSafetensors, OpenTorchFile). Every tensor lies inside the
@@ -39,14 +44,18 @@ class TensorFile {
 
   /// Copies bytes [begin, begin + count) of an entry's data into `out`, on the caller's thread.
   /// `begin` and `count` are whole elements. A strided entry takes as much memory as it spans in
-  /// the file. Unavailable if the file has changed since it was opened (RawFile) or cannot be read.
+  /// the file. The first Read of an archive's record reads all of it to check its CRC-32.
+  /// InvalidArgument names a record that is damaged. Unavailable if the file has changed since it
+  /// was opened (RawFile) or cannot be read.
   absl::Status Read(const TensorEntry& entry, int64_t begin, int64_t count, void* out) const;
 
   /// Returns the elements of a one-dimensional tensor of integers or BOOL. InvalidArgument for any
-  /// other tensor, for more than 2^28 elements, and for a U64 element of 2^63 or more.
+  /// other tensor, for more than 2^28 elements, and for a U64 element of 2^63 or more. Other errors
+  /// are those of Read.
   absl::StatusOr<std::vector<int64_t>> ReadIntegers(const TensorEntry& entry) const;
 
  private:
+  absl::Status ReadChecked(const TensorEntry& entry, int64_t begin, int64_t count, void* out) const;
   absl::Status ReadStrided(const TensorEntry& entry, int64_t begin, int64_t count, char* out) const;
 
   RawFile file_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -94,7 +95,7 @@ class StateDict {
   StateDict(const Pickle& pickle, const Members& members, std::string prefix)
       : pickle_(pickle), members_(members), prefix_(std::move(prefix)) {}
 
-  absl::StatusOr<std::map<std::string, TensorEntry>> ReadDict() const {
+  absl::StatusOr<std::map<std::string, TensorEntry>> ReadDict() {
     const PickleValue& root = pickle_.at(pickle_.root);
     if (root.kind != Kind::kDict) return Invalid("the pickle holds no dict of tensors");
     std::map<std::string, TensorEntry> entries;
@@ -113,7 +114,7 @@ class StateDict {
     return entries;
   }
 
-  absl::StatusOr<TensorEntry> ReadTensor(const PickleValue& given) const {
+  absl::StatusOr<TensorEntry> ReadTensor(const PickleValue& given) {
     const PickleValue* value = &given;
     if (const PickleValue* parameter = ArgumentsOf(given, kRebuildParameter)) {
       if (parameter->items.empty()) return Invalid("is a parameter of nothing");
@@ -133,7 +134,8 @@ class StateDict {
     SHORTLIST_ASSIGN_OR_RETURN(Storage storage, ReadStorage(arguments->items[0]));
     if (rebuild.is_of_bytes) {
       SHORTLIST_ASSIGN_OR_RETURN(const ElementType* const type, ReadDtype(arguments->items[6]));
-      storage = {type, storage.num_elements * storage.type->bytes / type->bytes, storage.offset};
+      storage.num_elements = storage.num_elements * storage.type->bytes / type->bytes;
+      storage.type = type;
     }
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t offset, ReadInt(arguments->items[1], "offset"));
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> strides,
@@ -150,6 +152,7 @@ class StateDict {
     if (!IsContiguous(entry, strides)) entry.strides = strides;
     SHORTLIST_RETURN_IF_ERROR(CheckInside(entry, offset, storage.num_elements));
     entry.offset = storage.offset + offset * storage.type->bytes;
+    entry.record = std::move(storage.record);
     return entry;
   }
 
@@ -220,8 +223,9 @@ class StateDict {
     const ElementType* type;
     int64_t num_elements;
     int64_t offset;
+    std::shared_ptr<CheckedZipMember> record;
   };
-  absl::StatusOr<Storage> ReadStorage(int32_t index) const {
+  absl::StatusOr<Storage> ReadStorage(int32_t index) {
     // ("storage", type, key, location, number of elements)
     const PickleValue& persistent = pickle_.at(index);
     const PickleValue* id =
@@ -248,7 +252,9 @@ class StateDict {
                                   " bytes, but ", Quote(name), " holds ", member->second.size,
                                   " bytes"));
     }
-    return Storage{type, count, member->second.offset};
+    std::shared_ptr<CheckedZipMember>& record = records_[name];
+    if (record == nullptr) record = std::make_shared<CheckedZipMember>(name, member->second);
+    return Storage{type, count, member->second.offset, record};
   }
 
   static bool IsContiguous(const TensorEntry& entry, const std::vector<int64_t>& strides) {
@@ -286,6 +292,7 @@ class StateDict {
   const Pickle& pickle_;
   const Members& members_;
   const std::string prefix_;
+  std::map<std::string, std::shared_ptr<CheckedZipMember>> records_;  // of the storages so far
 };
 
 absl::StatusOr<std::string> ReadMember(const RawFile& file, const Members& members,
@@ -295,6 +302,7 @@ absl::StatusOr<std::string> ReadMember(const RawFile& file, const Members& membe
     return Invalid(absl::StrCat("member ", Quote(name), " has ", member.size,
                                 " bytes, more than the ", max_bytes, " admitted here"));
   }
+  SHORTLIST_RETURN_IF_ERROR(CheckedZipMember(name, member).Check(file));
   std::string bytes(static_cast<size_t>(member.size), '\0');
   SHORTLIST_RETURN_IF_ERROR(file.Read(member.offset, member.size, bytes.data()));
   return bytes;

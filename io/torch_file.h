@@ -16,6 +16,10 @@ namespace shortlist {
 /// and has no more elements than the storage. NotFound if there is no such file. InvalidArgument
 /// names the file, the tensor, the value and the bound. Unimplemented names well-formed contents
 /// that are not supported: formats before PyTorch 1.6, compressed members, big-endian data.
+///
+/// Every record (member of the archive) that is read is checked against its CRC-32, unless it has
+/// none (ZipMember::crc32): the pickle here, a tensor's storage when TensorFile::Read first reads
+/// from it. InvalidArgument names the file and the damaged record.
 absl::StatusOr<TensorFile> OpenTorchFile(const std::string& path);
 
 /// Reads integers that torch.save wrote outside a dict: a list of them, or a tensor of one

@@ -1,5 +1,7 @@
 #include "io/zip_directory.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -21,6 +23,7 @@ constexpr int64_t kEnd64Bytes = 56;
 constexpr int64_t kCentralBytes = 46;  // of one member, without names
 constexpr int64_t kLocalBytes = 30;
 constexpr int64_t kMaxDirectoryBytes = 100'000'000;
+constexpr int64_t kChunkBytes = 1 << 20;  // read at once for a CRC-32
 constexpr uint64_t kIn64 = 0xffffffff;  // a 32-bit field whose value is in the ZIP64 extra field
 
 template <typename Number>
@@ -88,9 +91,10 @@ absl::StatusOr<Directory> FindDirectory(const RawFile& file) {
   return directory;
 }
 
-/// Sizes and offset of one member, from the central directory.
+/// Sizes, offset and CRC-32 of one member, from the central directory.
 struct Central {
   uint64_t packed_size, size, local_offset;
+  uint32_t crc32;
 };
 
 /// Reads the values that do not fit 32 bits from the ZIP64 part of `extra`.
@@ -132,7 +136,7 @@ absl::StatusOr<ZipMember> Locate(const RawFile& file, const std::string& name,
     return Damaged(absl::StrCat("member ", Quote(name), ", ", central.size, " bytes from byte ",
                                 offset, " on, ends behind the file's ", file.size()));
   }
-  return ZipMember{offset, size};
+  return ZipMember{offset, size, central.crc32 == 0 ? std::nullopt : std::optional(central.crc32)};
 }
 
 }  // namespace
@@ -159,7 +163,7 @@ absl::StatusOr<std::map<std::string, ZipMember>> ReadZipDirectory(const RawFile&
     if (next > directory.size) return Damaged("the central directory is cut short");
     const std::string name = bytes.substr(at + kCentralBytes, name_bytes);
     Central central = {At<uint32_t>(bytes, at + 20), At<uint32_t>(bytes, at + 24),
-                       At<uint32_t>(bytes, at + 42)};
+                       At<uint32_t>(bytes, at + 42), At<uint32_t>(bytes, at + 16)};
     SHORTLIST_RETURN_IF_ERROR(
         ReadExtra(bytes.substr(at + kCentralBytes + name_bytes, extra_bytes), central));
     if ((At<uint16_t>(bytes, at + 8) & 1) != 0) {
@@ -177,6 +181,29 @@ absl::StatusOr<std::map<std::string, ZipMember>> ReadZipDirectory(const RawFile&
     at = next;
   }
   return members;
+}
+
+absl::Status CheckedZipMember::Check(const RawFile& file) {
+  if (!member_.crc32) return absl::OkStatus();
+  const std::lock_guard lock(mutex_);
+  if (is_checked_) return absl::OkStatus();
+  std::string chunk(static_cast<size_t>(std::min(member_.size, kChunkBytes)), '\0');
+  uint32_t sum = 0;
+  for (int64_t done = 0; done < member_.size;) {
+    const int64_t count = std::min(member_.size - done, kChunkBytes);
+    SHORTLIST_RETURN_IF_ERROR(file.Read(member_.offset + done, count, chunk.data()));
+    sum = static_cast<uint32_t>(
+        crc32_z(sum, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<size_t>(count)));
+    done += count;
+  }
+  if (sum != *member_.crc32) {
+    return Damaged(absl::StrCat("record ", Quote(name_), " has CRC-32 ",
+                                absl::Hex(sum, absl::kZeroPad8), ", not ",
+                                absl::Hex(*member_.crc32, absl::kZeroPad8),
+                                " as when it was written; copy or download the file again"));
+  }
+  is_checked_ = true;
+  return absl::OkStatus();
 }
 
 }  // namespace shortlist

@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "io/raw_file.h"
 
@@ -14,6 +18,11 @@ namespace shortlist {
 struct ZipMember {
   int64_t offset = 0;
   int64_t size = 0;
+  /// CRC-32 in the central directory. nullopt if that field is 0: torch.save writes 0 if it computes
+  /// no checksum (torch.serialization.set_crc32_options(False), skip_data), and torch.load accepts
+  /// such a member. A member whose true CRC-32 is 0, such as an empty one, needs no check or loses
+  /// it.
+  std::optional<uint32_t> crc32;
 };
 
 /// Returns the members of a zip archive by name, including ZIP64 (PKWARE's APPNOTE.TXT, 4.3).
@@ -21,6 +30,25 @@ struct ZipMember {
 /// path. InvalidArgument for a damaged archive; Unimplemented for compression, encryption or
 /// several disks.
 absl::StatusOr<std::map<std::string, ZipMember>> ReadZipDirectory(const RawFile& file);
+
+/// A member that is read in parts. Its bytes are checked once, whichever parts are read.
+/// Thread-safe.
+class CheckedZipMember {
+ public:
+  CheckedZipMember(std::string name, const ZipMember& member)
+      : name_(std::move(name)), member_(member) {}
+
+  /// Returns OK if the member has no CRC-32 or its bytes have that CRC-32. The first call reads the
+  /// whole member, in chunks; calls after a success read nothing. InvalidArgument, without the
+  /// path, names a damaged member. Other errors are those of RawFile::Read.
+  absl::Status Check(const RawFile& file);
+
+ private:
+  const std::string name_;
+  const ZipMember member_;
+  std::mutex mutex_;  // guards is_checked_; held while the member is read
+  bool is_checked_ = false;
+};
 
 }  // namespace shortlist
 
