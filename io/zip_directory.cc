@@ -23,7 +23,7 @@ constexpr int64_t kEnd64Bytes = 56;
 constexpr int64_t kCentralBytes = 46;  // of one member, without names
 constexpr int64_t kLocalBytes = 30;
 constexpr int64_t kMaxDirectoryBytes = 100'000'000;
-constexpr int64_t kChunkBytes = 1 << 20;  // read at once for a CRC-32
+constexpr int64_t kChunkBytes = 1 << 20;
 constexpr uint64_t kIn64 = 0xffffffff;  // a 32-bit field whose value is in the ZIP64 extra field
 
 template <typename Number>

@@ -18,10 +18,9 @@ namespace shortlist {
 struct ZipMember {
   int64_t offset = 0;
   int64_t size = 0;
-  /// CRC-32 in the central directory. nullopt if that field is 0: torch.save writes 0 if it computes
-  /// no checksum (torch.serialization.set_crc32_options(False), skip_data), and torch.load accepts
-  /// such a member. A member whose true CRC-32 is 0, such as an empty one, needs no check or loses
-  /// it.
+  /// CRC-32 in the central directory. nullopt if that field is 0: torch.save writes 0 when it
+  /// computes no checksum (torch.serialization.set_crc32_options(False), skip_data), and torch.load
+  /// accepts such a member. One member in 2^32 has a true CRC-32 of 0 and is not checked either.
   std::optional<uint32_t> crc32;
 };
 
