@@ -1,10 +1,17 @@
 #include "tests/io/torch_archive.h"
 
+#include <zlib.h>
+
 namespace shortlist {
 namespace {
 
 std::string Number16(int64_t value) { return LittleEndian(static_cast<uint16_t>(value)); }
 std::string Number32(int64_t value) { return LittleEndian(static_cast<uint32_t>(value)); }
+
+int64_t Crc32(const std::string& bytes) {
+  return static_cast<int64_t>(
+      crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
 
 std::string PickledInt(int64_t value) { return "\x8a\x08" + LittleEndian(value); }
 std::string PickledString(const std::string& text) {
@@ -25,15 +32,16 @@ std::string ZipBytes(const std::vector<ZipContent>& members, const ZipLies& lies
     const int64_t size = true_size + lies.extra_size;
     const int64_t offset = static_cast<int64_t>(file.size()) + lies.extra_offset;
     const int64_t name_size = static_cast<int64_t>(member.name.size());
+    const std::string crc32 = Number32(Crc32(member.bytes));
     file += "PK\x03\x04" + Number16(20) + Number16(lies.flags) + Number16(lies.method) +
-            std::string(8, '\0') + Number32(true_size) + Number32(true_size) + Number16(name_size) +
-            Number16(0) + member.name + member.bytes;
+            std::string(4, '\0') + crc32 + Number32(true_size) + Number32(true_size) +
+            Number16(name_size) + Number16(0) + member.name + member.bytes;
     const std::string extra = lies.zip64 ? Number16(1) + Number16(24) + LittleEndian(size) +
                                                LittleEndian(size) + LittleEndian(offset)
                                          : "";
     const auto field = [&](int64_t value) { return Number32(lies.zip64 ? 0xffffffff : value); };
     directory += "PK\x01\x02" + Number16(20) + Number16(20) + Number16(lies.flags) +
-                 Number16(lies.method) + std::string(8, '\0') + field(size) + field(size) +
+                 Number16(lies.method) + std::string(4, '\0') + crc32 + field(size) + field(size) +
                  Number16(name_size) + Number16(static_cast<int64_t>(extra.size())) +
                  std::string(10, '\0') + field(offset) + member.name + extra;
   }

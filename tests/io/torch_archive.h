@@ -28,7 +28,7 @@ struct ZipLies {
   bool zip64 = false;  // sizes and offsets in ZIP64 fields; no lie
 };
 
-/// A zip archive of stored members.
+/// A zip archive of stored members with their CRC-32.
 std::string ZipBytes(const std::vector<ZipContent>& members, const ZipLies& lies = {});
 
 /// What torch.save would put around `pickle` and the further members, in the folder "archive".
