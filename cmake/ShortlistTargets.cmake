@@ -48,7 +48,7 @@ function(shortlist_precompile NAME DEPS)
   endif()
   set(headers <functional> <map> <memory> <optional> <string> <unordered_map> <vector> <absl/status/statusor.h>
               <absl/strings/str_cat.h> <nlohmann/json.hpp> ${ARGN})
-  if(DEPS MATCHES "shortlist::(device|sketch)(;|$)")
+  if(NAME MATCHES "^(shortlist_device|shortlist_sketch|device_test|sketch_test)$")
     list(APPEND headers <ATen/core/Tensor.h>)
   endif()
   if("${NAME};${DEPS}" MATCHES serve)
