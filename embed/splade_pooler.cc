@@ -40,7 +40,8 @@ std::vector<absl::StatusOr<std::vector<SparseWeight>>> SpladePooler::Run(
   const int64_t num_tokens = states.seq_begin.back();
   SHORTLIST_CHECK(states.hidden == head_.hidden());
   SHORTLIST_CHECK(std::ssize(ids) == num_tokens && std::ssize(cuts) == num_seqs);
-  const int64_t rows_at_once = std::clamp<int64_t>(kLogitsAtOnce / vocab_size, 1, std::max<int64_t>(num_tokens, 1));
+  const int64_t rows_at_once =
+      std::clamp<int64_t>(kLogitsAtOnce / vocab_size, 1, std::max<int64_t>(num_tokens, 1));
   std::vector<float> logits(rows_at_once * vocab_size), largest(vocab_size);
   std::vector<absl::StatusOr<std::vector<SparseWeight>>> results(num_seqs);
   int64_t first = 0, last = 0;  // tokens whose logits are computed

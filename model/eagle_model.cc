@@ -198,8 +198,7 @@ HeadWeight EagleModel::head_weight() const {
 
 absl::StatusOr<Matrix> EagleModel::Forward(const ForwardBatch& batch, const Matrix& features,
                                            KvCache& cache) {
-  SHORTLIST_CHECK(features.rows() == batch.num_tokens() &&
-                  features.cols() == impl_->config.hidden);
+  SHORTLIST_CHECK(features.rows() == batch.num_tokens() && features.cols() == impl_->config.hidden);
   CheckBatch(impl_->config, impl_->target.dtype(), batch, cache);
   Matrix out;
   SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("EAGLE forward pass", [&] {

@@ -12,8 +12,8 @@ namespace shortlist {
 
 // A sketch's basis in a safetensors file: F32 "rows" and "states" [rank, hidden], "probes"
 // [num_probes, rank]; I64 "probe_ids" [num_probes], "checksum" [1] of all values and, if known,
-// "num_states" [1] (sketch/sketch_basis.h). A file without a checksum is accepted. The codes are not
-// stored: they are made from the head at load, so that one file serves the head in every type.
+// "num_states" [1] (sketch/sketch_basis.h). A file without a checksum is accepted. The codes are
+// not stored: they are made from the head at load, so that one file serves the head in every type.
 
 /// Returns NotFound if there is no such file; InvalidArgument with the file, the tensor, the value
 /// and the bound, also for a number that is not finite.

@@ -34,9 +34,10 @@ std::string PromptOfText(const ChatTemplate& chat_template) {
 }
 
 TEST(ContentFormTest, ATemplateThatConcatenatesReadsTexts) {
-  for (const char* source : {"{% for m in messages %}{{ m.role + ':' + m.content }};{% endfor %}",
-                             "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}",
-                             "{% for m in messages %}{{ m.role }}:{{ m.content | trim }};{% endfor %}"}) {
+  for (const char* source :
+       {"{% for m in messages %}{{ m.role + ':' + m.content }};{% endfor %}",
+        "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}",
+        "{% for m in messages %}{{ m.role }}:{{ m.content | trim }};{% endfor %}"}) {
     const ChatTemplate chat_template = TemplateOf(source);
     EXPECT_FALSE(chat_template.content_form("user").parts) << source;
     EXPECT_EQ(PromptOfParts(chat_template), "user:one \ntwo;") << source;
