@@ -265,15 +265,6 @@ TEST(DeviceRowsTest, RefusesWhatTheKernelsDoNotRead) {
   EXPECT_EQ(kernels->num_calls, 0);
 }
 
-TEST_F(DeviceHeadTest, HiddenStatesOfAnotherDeviceAreRefused) {
-  TensorHead head = *TensorHead::Create(rows_, kVocab);
-  const at::Tensor elsewhere = at::empty({2, kHidden}, at::TensorOptions(at::kMeta));
-  const auto best = head.Argmax(elsewhere, {full_});
-  EXPECT_TRUE(absl::IsInvalidArgument(best.status()));
-  EXPECT_THAT(std::string(best.status().message()), HasSubstr("on device cpu"));
-  EXPECT_EQ(kernels_->num_calls, 0);
-}
-
 /// Decodes with the drafter's head on a device and without a draft: the outputs must be the same.
 void ExpectPlainOutputs(DrafterKind drafter, double temperature,
                         const std::shared_ptr<EmulatedHeadKernels>& kernels, RunResult* drafted) {
@@ -288,7 +279,8 @@ void ExpectPlainOutputs(DrafterKind drafter, double temperature,
   config.drafter = drafter;
   config.vocab = VocabKind::kListAndDynamic;
   config.draft_p_min = 0.2;
-  config.head_kernels = kernels;
+  const EmulatedDevice device(kernels);
+  config.device = &device;
   *drafted = pair->Run(prompts, config);
   EXPECT_EQ(drafted->outputs, plain.outputs);
   EXPECT_EQ(drafted->total.num_mapping_faults, 0);
@@ -321,7 +313,9 @@ TEST(DeviceDrafterTest, SwappedRowsLowerTheAcceptanceAndTelemetrySaysSo) {
   ASSERT_NE(pair, nullptr);
   const auto run = [&](bool swap, SequenceStats* stats, std::vector<TokenId>* output) {
     const auto drafter =
-        pair->NewDrafter(DrafterKind::kEagle, kSlots, std::make_shared<EmulatedHeadKernels>());
+        pair->NewDrafter(DrafterKind::kEagle, kSlots,
+                         pair->CopyHead(DrafterKind::kEagle,
+                                        EmulatedDevice(std::make_shared<EmulatedHeadKernels>())));
     const auto vocab = pair->NewVocab(VocabKind::kListTop2048);
     auto engine = SpeculativeEngine::Create(
         pair->target(), drafter.get(), vocab.get(),
@@ -375,7 +369,7 @@ TEST_P(DeviceSketchTest, ChoosesTheRowsOfTheCpu) {
   EXPECT_EQ((*sketch)->has_fine(), GetParam() == 160);
   const auto kernels = std::make_shared<EmulatedHeadKernels>();
   SketchChooser here(*sketch, /*num_ranked=*/100, pool);
-  SketchChooser there(*sketch, /*num_ranked=*/100, pool, kernels);
+  SketchChooser there(*sketch, /*num_ranked=*/100, pool, *DeviceRows::Over(weight, kernels));
   const at::Tensor states = at::randn({kStates, kWidth});
   const std::vector<SketchRace> some = {{}, {.inverse_temperature = 1.25f, .seed = 7}, {}};
   for (const std::span<const SketchRace> races : {std::span<const SketchRace>(), std::span(some)}) {

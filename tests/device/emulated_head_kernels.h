@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "device/device_rows.h"
 #include "device/head_kernels.h"
+#include "head/head_on_device.h"
 #include "tests/kernels/cuda_emulated_machine.h"
 
 namespace shortlist {
@@ -45,6 +47,20 @@ class EmulatedHeadKernels : public HeadKernels {
   }
 
   EmulatedMachine machine_{/*num_processors=*/2};
+};
+
+/// A device whose heads these kernels score.
+class EmulatedDevice final : public HeadDevice {
+ public:
+  explicit EmulatedDevice(std::shared_ptr<HeadKernels> kernels) : kernels_(std::move(kernels)) {}
+
+  absl::StatusOr<std::shared_ptr<const HeadOnDevice>> Copy(
+      const HeadWeight& weight) const override {
+    return DeviceRows::Copy(weight, kernels_);
+  }
+
+ private:
+  const std::shared_ptr<HeadKernels> kernels_;
 };
 
 }  // namespace shortlist

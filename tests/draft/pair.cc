@@ -110,12 +110,10 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
   return pair;
 }
 
-std::shared_ptr<const HeadOnDevice> DemoPair::CopyHead(DrafterKind kind,
-                                                       std::shared_ptr<HeadKernels> kernels) {
+std::shared_ptr<const HeadOnDevice> DemoPair::CopyHead(DrafterKind kind, const HeadDevice& device) {
   const Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
   auto copied =
-      DeviceRows::Copy(kind == DrafterKind::kEagle ? eagle_->head_weight() : model.head_weight(),
-                       std::move(kernels));
+      device.Copy(kind == DrafterKind::kEagle ? eagle_->head_weight() : model.head_weight());
   EXPECT_TRUE(copied.ok()) << copied.status();
   return *std::move(copied);
 }
@@ -175,7 +173,7 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
 RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config) {
   const int64_t num_slots = config.batch * kContext;
   std::shared_ptr<const HeadOnDevice> device;
-  if (config.head_kernels != nullptr) device = CopyHead(config.drafter, config.head_kernels);
+  if (config.device != nullptr) device = CopyHead(config.drafter, *config.device);
   std::unique_ptr<ChainDrafter> drafter = NewDrafter(config.drafter, num_slots, device);
   if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
     drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, device);

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "device/head_kernels.h"
 #include "draft/chain_drafter.h"
 #include "draft/engine.h"
+#include "head/head_on_device.h"
 #include "model/decoder.h"
 #include "model/eagle_model.h"
 #include "request/sampling_params.h"
@@ -55,9 +55,9 @@ struct RunConfig {
   int64_t prefill_chunk = 512;
   VerifyMode verify = VerifyMode::kCoupled;
   SamplingParams sampling;
-  std::shared_ptr<HeadKernels> head_kernels;  // of the drafter's head; null: the CPU's
-  bool count_up_seeds = true;                 // request i uses sampling.seed + i
-  VocabSizer* sizer = nullptr;                // of sizer_vocab, which is used in place of `vocab`
+  const HeadDevice* device = nullptr;  // of the drafter's head; null: the CPU
+  bool count_up_seeds = true;          // request i uses sampling.seed + i
+  VocabSizer* sizer = nullptr;         // of sizer_vocab, which is used in place of `vocab`
   DynamicVocabularyManager* sizer_vocab = nullptr;
   SketchFitter* fitter = nullptr;  // of the drafter's head: it chooses kSketchRows rows
 
@@ -88,9 +88,8 @@ class DemoPair {
   ThreadPool& pool() { return pool_; }
   int64_t emit_size() const { return target_->config().vocab_size; }
 
-  /// A copy of the head of such a drafter on the device of `kernels`; not for kNone.
-  std::shared_ptr<const HeadOnDevice> CopyHead(DrafterKind kind,
-                                               std::shared_ptr<HeadKernels> kernels);
+  /// A copy of the head of such a drafter on `device`; not for kNone.
+  std::shared_ptr<const HeadOnDevice> CopyHead(DrafterKind kind, const HeadDevice& device);
   /// A drafter of the kind wanted, null for kNone. `device`: CopyHead's; null: the CPU.
   std::unique_ptr<ChainDrafter> NewDrafter(DrafterKind kind, int64_t num_slots,
                                            std::shared_ptr<const HeadOnDevice> device = nullptr);

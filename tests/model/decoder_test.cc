@@ -254,8 +254,8 @@ TEST_F(DecoderTest, EmptyBatchGivesNoRows) {
   KvCache cache = KvCache::Create(decoder->config(), /*num_slots=*/4, decoder->dtype()).value();
   const auto hidden = decoder->Forward(ForwardBatch(), cache);
   ASSERT_TRUE(hidden.ok());
-  EXPECT_EQ(hidden->size(0), 0);
-  EXPECT_EQ(hidden->size(1), 32);
+  EXPECT_EQ(hidden->rows(), 0);
+  EXPECT_EQ(hidden->cols(), 32);
 }
 
 TEST_F(DecoderDeathTest, IdsPositionsAndSlotsOutOfRangeBreakAnInvariant) {

@@ -117,12 +117,12 @@ TEST_F(PackedWeightTest, WeightsHaveTheBitsOfTheReference) {
     const auto [tensors, want] = GoldenLayer(name);
     const auto f16 = Load(tensors, packing, DType::kF16);
     ASSERT_TRUE(f16.ok()) << f16.status();
-    ASSERT_EQ(f16->nbytes(), want.bytes.size());
+    ASSERT_EQ(f16->bytes(), want.bytes.size());
     EXPECT_EQ(std::memcmp(f16->data(), want.bytes.data(), want.bytes.size()), 0);
     // f16 scales times small integers are exact in f32.
     const auto f32 = Load(tensors, packing, DType::kF32);
     ASSERT_TRUE(f32.ok()) << f32.status();
-    for (int64_t i = 0; i < f32->numel(); ++i) {
+    for (int64_t i = 0; i < f32->num_elements(); ++i) {
       ASSERT_EQ(FloatToF16(f32->floats()[i]), static_cast<const uint16_t*>(f16->data())[i]);
     }
   }
