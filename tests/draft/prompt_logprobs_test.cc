@@ -30,7 +30,7 @@ TEST_F(LogprobsTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCu
   ASSERT_TRUE(hidden.ok());
   auto head = PrunedHead::Create(pair_->target().head_weight(), pair_->emit_size(), pair_->pool());
   const auto full_head = ActiveVocab::FullHead(pair_->emit_size());
-  const auto logits = head->Logits(*hidden, {*full_head});
+  const auto logits = head->Logits(HeadInput::Of(*hidden), {*full_head});
   ASSERT_TRUE(logits.ok());
   std::vector<double> expected;  // of the tokens behind the first
   for (int64_t i = 0; i + 1 < num_tokens; ++i) {
