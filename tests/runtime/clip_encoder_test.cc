@@ -122,7 +122,7 @@ TEST_F(ClipEncoderTest, EqualPicturesAreEqualInputs) {
 }
 
 TEST_F(ClipEncoderTest, OnlyClipFits) {
-  EXPECT_TRUE(ClipEncoder::Fits(ModelSource::OfDirectory(model_->dir())));
+  EXPECT_TRUE(ClipEncoder::Fits(model_->source()));
   EXPECT_FALSE(ClipEncoder::Fits(ModelSource::OfDirectory("/no/such/folder")));
   EXPECT_EQ(model_->config().architecture, "CLIPModel");
   EXPECT_EQ(model_->longest_input(), 21);

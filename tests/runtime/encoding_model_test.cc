@@ -66,7 +66,7 @@ class EncodingModelTest : public ::testing::Test {
 
   /// The encoder's own hidden states of one sequence.
   std::vector<float> Hidden(const EncodeInput& input) {
-    const auto encoder = LoadEncoderOrDie(model_->dir(), std::nullopt, pool_);
+    const auto encoder = LoadEncoderOrDie(model_->source().path(), std::nullopt, pool_);
     std::vector<int32_t> ids;
     for (const TokenId id : input.ids) ids.push_back(Raw(id));
     return ToVector(
@@ -105,7 +105,7 @@ TEST_F(EncodingModelTest, ADecoderGivesTheNormalisedStateOfItsLastToken) {
   ASSERT_TRUE(model.ok()) << model.status();
   model_ = *std::move(model);
   const EncodeInput one = Input("# The `vector` class"), two = Input("Once upon a time");
-  const auto decoder = LoadOrDie(model_->dir(), std::nullopt, pool_);
+  const auto decoder = LoadOrDie(model_->source().path(), std::nullopt, pool_);
   const int64_t hidden = model_->config().hidden;
   for (const EncodeInput& input : {one, two}) {
     const std::vector<float> states = RunChain(*decoder, input.ids);
@@ -219,8 +219,8 @@ TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
   EXPECT_EQ(pair.token_types.front(), 0);
   EXPECT_EQ(pair.token_types.back(), 1);
 
-  const auto checkpoint_config = ReadClassifierConfig(ModelSource::OfDirectory(model_->dir()));
-  auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(model_->dir()), WeightPacking());
+  const auto checkpoint_config = ReadClassifierConfig(model_->source());
+  auto checkpoint = Checkpoint::Open(model_->source(), WeightPacking());
   const auto head = ClassifierHead::Load(*checkpoint_config, *checkpoint, pool_);
   const std::vector<float> hidden = Hidden(pair);
   const std::vector<int32_t> begin = {0, Length(pair)};
