@@ -250,12 +250,14 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
   result.special_tokens_ = std::move(special_tokens);
   result.ignores_tool_role_ = !result.KnowsRole("\"tool\"") && !result.KnowsRole("'tool'") &&
                               RendersWithoutToolContent(result);
-  for (const char* role : {"system", "developer", "user", "assistant", "tool"}) {
+  // A template reads the text of a part by its key, so one that never spells "text" reads no parts.
+  if (result.source_.find("text") == std::string::npos) return result;
+  for (const char* role : {"system", "user", "assistant", "tool"}) {
     result.content_forms_[role] = ContentFormOf(result, role);
   }
-  if (!result.KnowsRole("developer")) {  // PromptEncoder makes it "system"
-    result.content_forms_["developer"] = result.content_forms_["system"];
-  }
+  result.content_forms_["developer"] = result.KnowsRole("developer")
+                                           ? ContentFormOf(result, "developer")
+                                           : result.content_forms_["system"];  // PromptEncoder's
   return result;
 }
 
@@ -303,6 +305,7 @@ bool ChatTemplate::KnowsRole(std::string_view name) const {
 }
 
 ContentForm ChatTemplate::content_form(std::string_view role) const {
+  if (content_forms_.empty()) return {};
   const auto found = content_forms_.find(role);
   return found != content_forms_.end() ? found->second : content_forms_.at("user");
 }
