@@ -367,7 +367,7 @@ class RowTiles {
     for (int r = 0; r < kRowTiles; ++r) {
       const Piece& low = a.pieces[2 * r];
       const Piece& high = a.pieces[2 * r + 1];
-      int32_t dots[4] = {kIntegerBits, kIntegerBits, kIntegerBits, kIntegerBits};
+      int32_t dots[4] = {0, 0, 0, 0};
       SHORTLIST_DEVICE_UNROLL
       for (int p = 0; p < kProducts; ++p) {
         const int w = word + 2 * p;
@@ -377,10 +377,10 @@ class RowTiles {
       const float w0 = ScaleOf(scales[2 * r], which) * kFactor;
       const float w1 = ScaleOf(scales[2 * r + 1], which) * kFactor;
       float(&sums)[4] = sums_[r][n];
-      sums[0] = fmaf(std::bit_cast<float>(dots[0]) - kIntegerBase, w0 * x0, sums[0]);
-      sums[1] = fmaf(std::bit_cast<float>(dots[1]) - kIntegerBase, w0 * x1, sums[1]);
-      sums[2] = fmaf(std::bit_cast<float>(dots[2]) - kIntegerBase, w1 * x0, sums[2]);
-      sums[3] = fmaf(std::bit_cast<float>(dots[3]) - kIntegerBase, w1 * x1, sums[3]);
+      sums[0] = fmaf(static_cast<float>(dots[0]), w0 * x0, sums[0]);
+      sums[1] = fmaf(static_cast<float>(dots[1]), w0 * x1, sums[1]);
+      sums[2] = fmaf(static_cast<float>(dots[2]), w1 * x0, sums[2]);
+      sums[3] = fmaf(static_cast<float>(dots[3]), w1 * x1, sums[3]);
     }
   }
 
