@@ -41,12 +41,6 @@ SHORTLIST_HOST_DEVICE inline Piece Expand(const Piece& raw, int which) {
   }
 }
 
-/// An f32 of this value plus an integer below 2^22 in magnitude has kIntegerBits plus the integer
-/// as its bits. Sums of a group that start there become numbers by one subtraction, twice as fast
-/// as a conversion.
-inline constexpr float kIntegerBase = 12582912.0f;  // 1.5 * 2^23
-inline constexpr int32_t kIntegerBits = 0x4b400000;
-
 inline constexpr float kFp8Factor = 256.0f;      // undoes the scaling of Expand
 inline constexpr float kInt4Factor = 1.0f / 16;  // undoes the scaling of Expand
 
