@@ -126,11 +126,11 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
 
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string& model_names) {
   const FlagTopic topic(command, kModelTopic);
-  CLI::Option* const model =
-      command
-          .add_option(model_names, flags.models.model,
-                      "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
-          ->type_name("DIR");
+  CLI::Option* const model = command
+                                 .add_option(model_names, flags.models.model,
+                                             "Target: a Hugging Face model directory, NAME.gguf, "
+                                             "or org/name[@revision] of the cache")
+                                 ->type_name("DIR");
   command
       .add_option("--draft", flags.models.draft,
                   "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 head for it")
