@@ -73,13 +73,14 @@ absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
   if (const auto modules = ReadModulesFile(source); modules.ok() && modules->has_value()) {
     for (const ModuleEntry& module : **modules) folders.insert(module.source.path());
   }
+  std::error_code ignored;
+  const fs::path base = fs::is_regular_file(dir, ignored) ? fs::path(dir).parent_path() : dir;
   ModelFiles files;
   for (const std::string& folder : folders) {
-    std::error_code ignored;
     if (!fs::exists(folder, ignored)) continue;
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesThatDecide(folder));
     for (const std::string& path : paths) {
-      const std::string below = fs::path(path).lexically_relative(dir).lexically_normal().string();
+      const std::string below = fs::path(path).lexically_relative(base).lexically_normal().string();
       std::string name;
       AppendReplaced(AppendUtf8(below, name), name, Replacement::kPerSubpart);
       if (files.files_.contains(name)) continue;
