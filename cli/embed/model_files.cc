@@ -74,7 +74,8 @@ absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
     for (const ModuleEntry& module : **modules) folders.insert(module.source.path());
   }
   std::error_code ignored;
-  const fs::path base = fs::is_regular_file(dir, ignored) ? fs::path(dir).parent_path() : fs::path(dir);
+  const fs::path base =
+      fs::is_regular_file(dir, ignored) ? fs::path(dir).parent_path() : fs::path(dir);
   ModelFiles files;
   for (const std::string& folder : folders) {
     if (!fs::exists(folder, ignored)) continue;
