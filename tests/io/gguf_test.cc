@@ -1,10 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
 #include <cstring>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,10 +25,8 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
-using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::StartsWith;
 
 /// The little-endian bytes of a number.
 template <typename T>
@@ -222,7 +217,7 @@ TEST_F(GgufTest, DamagedHeadersAreRejected) {
     return Error(FileOf({arch}, tensors, 256));
   };
   EXPECT_THAT(with({good, good}), HasSubstr("occurs twice"));
-  EXPECT_THAT(with({good, {"output.weight", {32, 2}, 0, 64}}), HasSubstr("overlap"));
+  EXPECT_THAT(with({good, {"output.weight", {32}, 0, 64}}), HasSubstr("overlap"));
   EXPECT_THAT(with({{"token_embd.weight", {32, 3}, 0, 0}}), HasSubstr("exceed the 256 bytes"));
   EXPECT_THAT(with({{"token_embd.weight", {32}, 0, UINT64_MAX / 2}}),
               HasSubstr("no multiple of 32"));
@@ -247,7 +242,8 @@ TEST_F(GgufTest, MetadataThatIsNotKnownIsRejected) {
     EXPECT_EQ(from.size(), to.size());
     return Error(file.replace(at, from.size(), to));
   };
-  EXPECT_THAT(changed("\5\0\0\0\0\0\0\0llama", std::string("\5\0\0\0\0\0\0\0grogu", 13)), "");
+  EXPECT_THAT(changed(Text("llama"), Text("grogu")),
+              HasSubstr("\"grogu\" is not supported; llama, qwen2, qwen3 are"));
   EXPECT_THAT(changed("gpt-2", "gpt-9"), HasSubstr("\"gpt-9\" is not supported; qwen2"));
   EXPECT_THAT(changed("gpt2", "bert"), HasSubstr("\"bert\" is not supported"));
   EXPECT_THAT(changed("llama.block_count", "llama.blockXcount"),
