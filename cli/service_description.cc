@@ -20,31 +20,14 @@
 namespace shortlist {
 namespace {
 
-/// Sampling defaults of generation_config.json, for requests that set none.
-SamplingWish WishOf(const SamplingDefaults& defaults) {
-  SamplingWish wish;
-  wish.temperature = defaults.temperature.value_or(wish.temperature);
-  wish.top_k = defaults.top_k.value_or(wish.top_k);
-  wish.top_p = defaults.top_p.value_or(wish.top_p);
-  wish.min_p = defaults.min_p.value_or(wish.min_p);
-  wish.repetition_penalty = defaults.repetition_penalty.value_or(wish.repetition_penalty);
-  wish.max_new_tokens = defaults.max_new_tokens;
-  return wish;
-}
-
 /// Text for one line of the log; empty if the model sets no defaults.
-std::string Described(const SamplingWish& wish) {
+std::string Described(const SamplingDefaults& defaults) {
   std::string text;
-  const SamplingWish none;
-  const auto add = [&text](const char* name, auto value, auto neutral) {
-    if (value != neutral) absl::StrAppend(&text, " ", name, "=", value);
-  };
-  add("temperature", wish.temperature, none.temperature);
-  add("top_k", wish.top_k, none.top_k);
-  add("top_p", wish.top_p, none.top_p);
-  add("min_p", wish.min_p, none.min_p);
-  add("repetition_penalty", wish.repetition_penalty, none.repetition_penalty);
-  add("max_tokens", wish.max_new_tokens.value_or(0), 0);
+  for (size_t i = 0; i < defaults.values.size(); ++i) {
+    if (!defaults.values[i]) continue;
+    absl::StrAppend(&text, " ", kSamplingFields[i].name, "=", *defaults.values[i]);
+  }
+  if (defaults.max_new_tokens) absl::StrAppend(&text, " max_tokens=", *defaults.max_new_tokens);
   return text;
 }
 
@@ -97,7 +80,9 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
                        {"max_queued_requests", scheduling.max_queued_requests},
                        {"disable_radix_cache", scheduling.disable_radix_cache}};
   service.max_running_requests = scheduling.max_running_requests;
-  service.sampling = WishOf(session.models().sampling());
+  const SamplingDefaults& defaults = session.models().sampling();
+  defaults.ApplyTo(service.sampling);
+  service.max_new_tokens = defaults.max_new_tokens;
   service.num_draft_tokens =
       session.models().has_draft() ? session.flags().decoding.num_draft_tokens : 0;
   return service;
@@ -172,7 +157,7 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
     absl::StrAppend(&summary, " draft=none");
   }
   return absl::StrCat(summary, " template=", std::string(encoder.template_name()),
-                      Described(WishOf(session.models().sampling())));
+                      Described(session.models().sampling()));
 }
 
 std::string Summary(const ServedEncoders& encoders) {

@@ -29,17 +29,17 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
 }
 
 void Session::TakeSamplingDefaults() {
-  const SamplingDefaults& wish = models_->sampling();
-  if (!flags_.given.temperature) {
-    sampling_.temperature = wish.do_sample ? wish.temperature.value_or(1.0) : 0.0;
+  const SamplingDefaults& defaults = models_->sampling();
+  SamplingParams chosen = sampling_;
+  chosen.temperature = defaults.do_sample ? 1.0 : 0.0;
+  defaults.ApplyTo(chosen);
+  for (size_t i = 0; i < kSamplingFields.size(); ++i) {
+    const SamplingField& field = kSamplingFields[i];
+    if (!flags_.given.sampling[i]) field.Set(sampling_, field.Get(chosen));
   }
-  if (!flags_.given.top_p) sampling_.top_p = wish.top_p.value_or(1.0);
-  if (!flags_.given.top_k) sampling_.top_k = wish.top_k.value_or(0);
-  if (!flags_.given.min_p) sampling_.min_p = wish.min_p.value_or(0.0);
-  if (!flags_.given.max_new_tokens && wish.max_new_tokens) {
-    sampling_.max_new_tokens = *wish.max_new_tokens;
+  if (!flags_.given.max_new_tokens && defaults.max_new_tokens) {
+    sampling_.max_new_tokens = *defaults.max_new_tokens;
   }
-  sampling_.repetition_penalty = wish.repetition_penalty.value_or(1.0);
   for (const TokenId id : models_->stop_token_ids()) sampling_.stop_token_ids.push_back(id);
 }
 

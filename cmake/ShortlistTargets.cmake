@@ -42,8 +42,12 @@ endif()
 
 # shortlist_precompile(NAME DEPS [HEADERS]): precompiles the library headers that most of its sources include, and
 # HEADERS. Not for kernels, whose sources have their own flags: a precompiled header fits one set of flags.
+# SHORTLIST_PRECOMPILE: ON, or TESTS for test binaries alone, so that a library's missing include is an error.
 function(shortlist_precompile NAME DEPS)
   if(NOT SHORTLIST_PRECOMPILE OR NAME MATCHES kernels)
+    return()
+  endif()
+  if(SHORTLIST_PRECOMPILE STREQUAL TESTS AND NOT NAME MATCHES "_test$")
     return()
   endif()
   set(headers <functional> <map> <memory> <optional> <string> <unordered_map> <vector> <absl/status/statusor.h>

@@ -91,17 +91,11 @@ absl::StatusOr<std::string> ReadCommit(const std::string& folder, const std::str
 
 }  // namespace
 
-absl::Status GgufIsNotRead(const std::string& path) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": GGUF is not supported; a Hugging Face model directory is, with config.json and ",
-      "*.safetensors or pytorch_model.bin"));
-}
-
 absl::StatusOr<std::string> ResolveModelDir(const std::string& model) {
   if (IsDirectory(model)) return model;
   if (IsFile(model)) {
-    if (model.ends_with(".gguf")) return GgufIsNotRead(model);
-    return absl::InvalidArgumentError(absl::StrCat(model, ": a file, not a model directory"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(model, ": a file, neither a model directory nor NAME.gguf"));
   }
   const size_t at = model.find('@');
   const std::string name = model.substr(0, at);

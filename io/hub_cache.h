@@ -18,9 +18,6 @@ namespace shortlist {
 /// name or revision that no repository can have (such as one that leads out of the cache).
 absl::StatusOr<std::string> ResolveModelDir(const std::string& model);
 
-/// Returns InvalidArgument: `path` is a GGUF file. The message says what is supported instead.
-absl::Status GgufIsNotRead(const std::string& path);
-
 }  // namespace shortlist
 
 #endif  // SHORTLIST_IO_HUB_CACHE_H_

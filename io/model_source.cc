@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "io/folder_versions.h"
+#include "io/gguf/gguf_source.h"
 #include "io/hub_cache.h"
 #include "nlohmann/json.hpp"
 
@@ -75,6 +76,11 @@ std::string WithoutSlash(std::string folder) {
 }  // namespace
 
 absl::StatusOr<ModelSource> ModelSource::Open(const std::string& model) {
+  std::error_code ignored;
+  if (model.ends_with(".gguf") && !fs::is_directory(model, ignored)) {
+    SHORTLIST_ASSIGN_OR_RETURN(auto files, OpenGguf(model));
+    return ModelSource(std::move(files));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::string dir, ResolveModelDir(model));
   return OfDirectory(dir);
 }

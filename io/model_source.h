@@ -46,8 +46,8 @@ class ModelSource {
   ModelSource() = default;
   explicit ModelSource(std::shared_ptr<const SourceFiles> files) : files_(std::move(files)) {}
 
-  /// Opens `model`: a directory, or org/name[@revision] of the local Hugging Face cache. Errors of
-  /// ResolveModelDir.
+  /// Opens `model`: a directory, NAME.gguf, or org/name[@revision] of the local Hugging Face cache.
+  /// Errors of ResolveModelDir and OpenGguf.
   static absl::StatusOr<ModelSource> Open(const std::string& model);
   /// The files in the directory `dir`. Reading them reports what is missing.
   static ModelSource OfDirectory(const std::string& dir);

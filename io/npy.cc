@@ -103,6 +103,12 @@ absl::StatusOr<std::vector<int64_t>> ParseNpyIntegers(const std::string& content
     return Invalid(absl::StrCat("its header of ", header_bytes, " bytes is cut short"));
   }
   const std::string_view header(contents.data() + begin, header_bytes);
+  for (const char* key : {"'descr'", "'shape'"}) {
+    // Readers differ in which of two they take.
+    if (header.find(key) != header.rfind(key)) {
+      return Invalid(absl::StrCat("its header has ", key, " twice"));
+    }
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const IntegerType type, TypeOf(header));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t length, LengthOf(header));
   const std::string_view data = std::string_view(contents).substr(begin + header_bytes);

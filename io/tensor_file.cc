@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "io/gguf/block_format.h"
 
 namespace shortlist {
 
@@ -16,6 +17,9 @@ absl::Status TensorFile::Read(const TensorEntry& entry, int64_t begin, int64_t c
 
 absl::Status TensorFile::ReadChecked(const TensorEntry& entry, int64_t begin, int64_t count,
                                      void* out) const {
+  if (entry.format != nullptr) {
+    return ReadBlocks(file_, entry, begin, count, static_cast<char*>(out));
+  }
   if (entry.record != nullptr) SHORTLIST_RETURN_IF_ERROR(entry.record->Check(file_));
   return entry.strides.empty() ? file_.Read(entry.offset + begin, count, out)
                                : ReadStrided(entry, begin, count, static_cast<char*>(out));

@@ -17,6 +17,8 @@
 
 namespace shortlist {
 
+struct BlockFormat;
+
 /// One tensor of a file of weights. It is read as contiguous, row-major data, whatever its strides.
 struct TensorEntry {
   std::string dtype_name;        // safetensors' name of the type, e.g. "BF16"
@@ -29,6 +31,12 @@ struct TensorEntry {
   /// The archive's member that holds the tensor; tensors that share a storage share it. Null for a
   /// format without checksums.
   std::shared_ptr<CheckedZipMember> record;
+  /// Of a GGUF file: how the elements are stored from `offset` on; they are read as `dtype`. Null:
+  /// as they are read.
+  const BlockFormat* format = nullptr;
+  /// Not 0: `format` is set, and row r of each `paired_rows` consecutive ones, which are the halves
+  /// of a head for RoPE, is stored as 2 r if it is in the first half, else as 2 (r - half) + 1.
+  int64_t paired_rows = 0;
 };
 
 /// An open file of named tensors (OpenSafetensors, OpenTorchFile). Every tensor lies inside the

@@ -84,6 +84,15 @@ absl::StatusOr<WeightFiles> WeightFiles::OpenStateDict(const std::string& path) 
   return weights;
 }
 
+absl::StatusOr<WeightFiles> WeightFiles::Of(const std::string& path,
+                                            std::vector<TensorFile> files) {
+  WeightFiles weights;
+  weights.dir_ = path;
+  weights.files_.reserve(files.size());
+  for (TensorFile& file : files) SHORTLIST_RETURN_IF_ERROR(weights.AddFile(std::move(file)));
+  return weights;
+}
+
 absl::StatusOr<WeightFiles> WeightFiles::Open(const std::string& dir) {
   WeightFiles weights;
   weights.dir_ = dir;

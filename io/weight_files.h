@@ -33,7 +33,11 @@ class WeightFiles {
   /// OpenTorchFile.
   static absl::StatusOr<WeightFiles> OpenStateDict(const std::string& path);
 
-  /// The directory, or the path of the state dict.
+  /// Joins open files, of which messages speak as `path`. InvalidArgument names a tensor that two
+  /// of them have.
+  static absl::StatusOr<WeightFiles> Of(const std::string& path, std::vector<TensorFile> files);
+
+  /// The directory, or the path of one file.
   const std::string& dir() const { return dir_; }
   const std::map<std::string, Location>& tensors() const { return tensors_; }
   const TensorFile& file(const Location& location) const { return files_[location.file]; }

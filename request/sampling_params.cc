@@ -5,18 +5,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "request/sampling_table.h"
 
 namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxLogprobs = 20;
 
-absl::Status CheckRange(const char* name, double value, double low, bool low_included,
-                        double high) {
-  const bool above = low_included ? value >= low : value > low;
-  if (above && value <= high) return absl::OkStatus();  // NaN fails both
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " ", value, " not in ", low_included ? "[" : "(", low, ", ", high, "]"));
+absl::Status CheckField(const SamplingField& field, const SamplingParams& params) {
+  if (field.count != nullptr) {
+    const int64_t count = params.*field.count;
+    if (count >= 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(field.name, " ", count, " is negative (0 keeps all)"));
+  }
+  const double value = params.*field.number;
+  const auto& [low, high, above_low] = field.range;
+  if ((above_low ? value > low : value >= low) && value <= high) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field.name, " ", value, " not in ",
+                                                 above_low ? "(" : "[", low, ", ", high, "]"));
 }
 
 absl::Status CheckId(const char* name, TokenId id, int64_t vocab_size) {
@@ -28,16 +35,8 @@ absl::Status CheckId(const char* name, TokenId id, int64_t vocab_size) {
 }  // namespace
 
 absl::Status SamplingParams::Validate(int64_t vocab_size) const {
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("temperature", temperature, 0.0, true, 100.0));
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("top_p", top_p, 0.0, false, 1.0));
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("min_p", min_p, 0.0, true, 1.0));
-  SHORTLIST_RETURN_IF_ERROR(
-      CheckRange("repetition_penalty", repetition_penalty, 0.0, false, 100.0));
-  SHORTLIST_RETURN_IF_ERROR(CheckRange("presence_penalty", presence_penalty, -100.0, true, 100.0));
-  SHORTLIST_RETURN_IF_ERROR(
-      CheckRange("frequency_penalty", frequency_penalty, -100.0, true, 100.0));
-  if (top_k < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("top_k ", top_k, " is negative (0 keeps all)"));
+  for (const SamplingField& field : kSamplingFields) {
+    SHORTLIST_RETURN_IF_ERROR(CheckField(field, *this));
   }
   if (max_new_tokens < 1) {
     return absl::InvalidArgumentError(absl::StrCat("max_new_tokens ", max_new_tokens, " below 1"));

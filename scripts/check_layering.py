@@ -22,7 +22,7 @@ ALLOWED = {
     "text_chat": {"base", "io", "text", "text_jinja"},
     "image": {"base", "io"},
     "request": {"base", "vocab"},
-    "model_checkpoint": {"base", "io", "kernels"},
+    "model_checkpoint": {"base", "io", "kernels", "request"},
     "model": {"base", "io", "kernels", "model_checkpoint"},
     "head": {"base", "vocab", "kernels"},
     "c": {"base", "vocab", "kernels", "head"},

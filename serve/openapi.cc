@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "nlohmann/json.hpp"
+#include "request/sampling_table.h"
 #include "serve/http/json_fields.h"
 
 namespace shortlist::openapi {
@@ -32,20 +33,14 @@ const char kTruncation[] = R"json({
                                        {"type": "integer", "minimum": 1}]}
 })json";
 
-// Sampling fields that all dialects share.
-const char kSampling[] = R"json({
-  "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+// Sampling fields that all dialects share, in addition to kSamplingFields.
+const char kOtherSampling[] = R"json({
   "n": {"type": "integer", "minimum": 1, "maximum": 128},
   "stop": {"anyOf": [
     {"type": "string", "minLength": 1, "maxLength": 64, "description": "256 bytes of UTF-8"},
     {"type": "array", "maxItems": 16,
      "items": {"type": "string", "minLength": 1, "maxLength": 64,
                "description": "256 bytes of UTF-8"}}]},
-  "presence_penalty": {"type": "number", "minimum": -2, "maximum": 2},
-  "frequency_penalty": {"type": "number", "minimum": -2, "maximum": 2},
-  "repetition_penalty": {"type": "number", "exclusiveMinimum": 0, "maximum": 2},
-  "top_k": {"type": "integer", "minimum": -1},
-  "min_p": {"type": "number", "minimum": 0, "maximum": 1},
   "stop_token_ids": {"type": "array", "items": {"type": "integer"}, "maxItems": 16},
   "ignore_eos": {"type": "boolean"},
   "skip_special_tokens": {"type": "boolean"},
@@ -62,7 +57,6 @@ const char kSampling[] = R"json({
 })json";
 
 const char kOpenAi[] = R"json({
-  "temperature": {"type": "number", "minimum": 0, "maximum": 2},
   "stream": {"type": "boolean"},
   "stream_options": {"type": "object", "additionalProperties": false, "properties": {
     "include_usage": {"type": "boolean"}, "continuous_usage_stats": {"type": "boolean"}}},
@@ -153,6 +147,27 @@ ordered_json Properties(std::initializer_list<const char*> objects) {
   return properties;
 }
 
+/// Returns the sampling fields that all dialects share.
+const std::string& Sampling() {
+  static const std::string* const kSampling = [] {
+    ordered_json properties = ordered_json::object();
+    for (const SamplingField& field : kSamplingFields) {
+      const auto& [low, high, above_low] = field.request_range;
+      const bool is_count = field.count != nullptr;
+      const auto bound = [is_count](double value) {
+        return is_count ? ordered_json(static_cast<int64_t>(value)) : ordered_json(value);
+      };
+      ordered_json schema = {{"type", is_count ? "integer" : "number"}};
+      schema[above_low ? "exclusiveMinimum" : "minimum"] = bound(low);
+      schema["maximum"] = bound(high);
+      properties[field.name] = std::move(schema);
+    }
+    properties.update(ordered_json::parse(kOtherSampling));
+    return new std::string(properties.dump());
+  }();
+  return *kSampling;
+}
+
 std::string Operation(const char* summary, std::initializer_list<const char*> required,
                       ordered_json properties) {
   ordered_json schema = {{"type", "object"}, {"properties", std::move(properties)}};
@@ -166,7 +181,7 @@ std::string Operation(const char* summary, std::initializer_list<const char*> re
 
 std::string Chat() {
   return Operation("Continue a conversation, as OpenAI", {"messages"},
-                   Properties({kModel, kOpenAi, kTruncation, kSampling, kMessages, R"json({
+                   Properties({kModel, kOpenAi, kTruncation, Sampling().c_str(), kMessages, R"json({
     "max_tokens": {"type": "integer", "minimum": 1},
     "max_completion_tokens": {"type": "integer", "minimum": 1},
     "logprobs": {"type": "boolean"},
@@ -185,7 +200,7 @@ std::string Chat() {
 }
 
 std::string Completions() {
-  ordered_json properties = Properties({kModel, kOpenAi, kTruncation, kSampling, R"json({
+  ordered_json properties = Properties({kModel, kOpenAi, kTruncation, Sampling().c_str(), R"json({
     "max_tokens": {"type": "integer", "minimum": 1},
     "logprobs": {"type": "integer", "minimum": 0, "maximum": 20},
     "echo": {"type": "boolean"}
@@ -244,7 +259,7 @@ std::string Generate() {
   properties["text"] = AnyOf({kTexts});
   properties["input_ids"] = AnyOf({kIds});
   properties["sampling_params"] = {{"type", "object"},
-                                   {"properties", Properties({kSampling, R"json({
+                                   {"properties", Properties({Sampling().c_str(), R"json({
     "max_new_tokens": {"type": "integer", "minimum": 0},
     "temperature": {"type": "number", "minimum": 0, "maximum": 100},
     "min_new_tokens": {"type": "integer", "minimum": 0}

@@ -10,6 +10,7 @@
 #include "base/counted.h"
 #include "base/excerpt.h"
 #include "nlohmann/json.hpp"
+#include "request/sampling_table.h"
 #include "serve/http/api_error.h"
 
 namespace shortlist {
@@ -46,11 +47,6 @@ std::vector<TokenId> ToTokenIds(const json& list, const std::string& name, int64
 double ReadTemperature(JsonFields& fields, double fallback, double high) {
   const double temperature = fields.Number("temperature", fallback, {0.0, high});
   return temperature < 1e-6 ? 0.0 : temperature;
-}
-
-int64_t ReadTopK(JsonFields& fields, int64_t fallback) {
-  const int64_t top_k = fields.Integer("top_k", fallback, -1, kMaxCount);
-  return top_k == -1 ? 0 : top_k;
 }
 
 std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t vocab_size) {
@@ -134,17 +130,21 @@ uint64_t ReadSeed(JsonFields& fields) {
   return random();
 }
 
-void ReadCommonSampling(JsonFields& fields, const SamplingWish& wish, int64_t vocab_size,
+void ReadCommonSampling(JsonFields& fields, const SamplingParams& defaults, int64_t vocab_size,
                         GenerateRequest& request) {
   SamplingParams& sampling = request.sampling;
   sampling.seed = ReadSeed(fields);
-  sampling.top_p = fields.Number("top_p", wish.top_p, {0.0, 1.0, /*above_low=*/true});
-  sampling.top_k = ReadTopK(fields, wish.top_k);
-  sampling.min_p = fields.Number("min_p", wish.min_p, {0.0, 1.0});
-  sampling.presence_penalty = fields.Number("presence_penalty", 0.0, {-2.0, 2.0});
-  sampling.frequency_penalty = fields.Number("frequency_penalty", 0.0, {-2.0, 2.0});
-  sampling.repetition_penalty =
-      fields.Number("repetition_penalty", wish.repetition_penalty, {0.0, 2.0, /*above_low=*/true});
+  for (const SamplingField& field : kSamplingFields) {
+    const auto& [low, high, above_low] = field.request_range;
+    if (field.count != nullptr) {
+      const int64_t count = fields.Integer(field.name, defaults.*field.count,
+                                           static_cast<int64_t>(low), static_cast<int64_t>(high));
+      sampling.*field.count = std::max<int64_t>(count, 0);  // -1 and 0: off
+    } else if (field.number != &SamplingParams::temperature) {
+      sampling.*field.number =
+          fields.Number(field.name, defaults.*field.number, {low, high, above_low});
+    }
+  }
   sampling.logit_bias = ReadLogitBias(fields, vocab_size);
   std::vector<TokenId> allowed = ReadAllowedTokenIds(fields, vocab_size);
   std::vector<std::string> bad_words = ReadBadWords(fields);

@@ -39,8 +39,6 @@ inline constexpr int64_t kMaxCount = int64_t{1} << 31;
 
 /// Returns a temperature in [0, high]; 0 (greedy) if it is below 1e-6.
 double ReadTemperature(JsonFields& fields, double fallback, double high);
-/// Accepts -1 and 0 (both: off, returned as 0) and k >= 1.
-int64_t ReadTopK(JsonFields& fields, int64_t fallback);
 /// Reads {"50256": -100, ...}: ids of the vocabulary, biases in [-100, 100].
 std::vector<std::pair<TokenId, float>> ReadLogitBias(JsonFields& fields, int64_t vocab_size);
 std::vector<TokenId> ReadTokenIds(JsonFields& fields, const char* name, int64_t vocab_size);
@@ -54,10 +52,10 @@ std::vector<TokenId> ReadAllowedTokenIds(JsonFields& fields, int64_t vocab_size)
 uint64_t ReadSeed(JsonFields& fields);
 
 /// Reads the fields that have one name and one meaning in every dialect, with the defaults of
-/// `wish`: top_p, top_k, min_p, presence_penalty, frequency_penalty, repetition_penalty,
-/// logit_bias, bad_words, allowed_token_ids, stop, stop_token_ids, ignore_eos, skip_special_tokens,
-/// no_stop_trim (vLLM: include_stop_str_in_output), and seed.
-void ReadCommonSampling(JsonFields& fields, const SamplingWish& wish, int64_t vocab_size,
+/// `defaults`: kSamplingFields but for the temperature, logit_bias, bad_words, allowed_token_ids,
+/// stop, stop_token_ids, ignore_eos, skip_special_tokens, no_stop_trim (vLLM:
+/// include_stop_str_in_output), and seed.
+void ReadCommonSampling(JsonFields& fields, const SamplingParams& defaults, int64_t vocab_size,
                         GenerateRequest& request);
 
 /// Rejects what no dialect supports: structured outputs, adapters, beam search, other media,

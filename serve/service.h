@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "io/model_source.h"
 #include "nlohmann/json.hpp"
+#include "request/sampling_params.h"
 #include "serve/generator.h"
 #include "serve/http/route_table.h"
 #include "serve/http/worker_threads.h"
@@ -18,16 +19,6 @@
 namespace shortlist {
 
 class Fetcher;
-
-/// Sampling parameters used if the client gives none.
-struct SamplingWish {
-  double temperature = 1.0;
-  int64_t top_k = 0;
-  double top_p = 1.0;
-  double min_p = 0.0;
-  double repetition_penalty = 1.0;
-  std::optional<int64_t> max_new_tokens;  // nullopt: the dialect's default
-};
 
 /// State that the routes of every dialect share. Outlives the route table.
 struct Service {
@@ -41,8 +32,10 @@ struct Service {
   std::string model_type;                  // model_type of config.json
   std::vector<std::string> architectures;  // architectures of config.json
   std::string chat_template;               // description of what renders chats, for people
-  SamplingWish sampling;                   // the model's defaults, used by OpenAI's dialect
-  nlohmann::json arguments;                // flags by name, given or default; without keys
+  // The model's defaults, used by OpenAI's dialect.
+  SamplingParams sampling{.temperature = 1.0};
+  std::optional<int64_t> max_new_tokens;  // nullopt: the dialect's default
+  nlohmann::json arguments;               // flags by name, given or default; without keys
   int64_t max_running_requests = 0;
   int64_t num_draft_tokens = 0;
   std::chrono::system_clock::time_point started_at;

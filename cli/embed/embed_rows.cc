@@ -158,11 +158,14 @@ absl::StatusOr<std::vector<float>> ReadVectors(BulkEncoder& encoder, const Embed
                              ReadNpy(path, std::ssize(task.texts.rows), WidthOf(encoder, task)));
   SHORTLIST_ASSIGN_OR_RETURN(const EncodeResult result, EmbedFirst(encoder, task));
   const std::vector<float>& first = result.values;
-  if (std::memcmp(first.data(), vectors.data(), first.size() * sizeof(float)) == 0) return vectors;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path,
-                   ": its first vector is not what this model makes of the first text; "
-                   "remove it to make it anew"));
+  if (std::memcmp(first.data(), vectors.data(), first.size() * sizeof(float)) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": its first vector is not what this model makes of the first text; "
+                     "remove it to make it anew"));
+  }
+  SHORTLIST_RETURN_IF_ERROR(CheckContent(path));
+  return vectors;
 }
 
 }  // namespace shortlist

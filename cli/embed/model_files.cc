@@ -30,8 +30,27 @@ bool Decides(const std::string& name, bool has_safetensors) {
   return name.starts_with("pytorch_model") && name.ends_with(".bin") && !has_safetensors;
 }
 
-/// Paths of a folder's files that affect the vectors.
+/// Paths of the files of a GGUF model: `path`, and the other parts if it is the first of several.
+std::vector<std::string> PartsOf(const std::string& path) {
+  const size_t number = path.rfind("-00001-of-");
+  if (number == std::string::npos) return {path};
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::directory_iterator it(fs::path(path).parent_path(), error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string part = it->path().string();
+    if (part.size() == path.size() && part.starts_with(path.substr(0, number)) &&
+        part.ends_with(path.substr(number + std::string_view("-00001").size()))) {
+      paths.push_back(part);
+    }
+  }
+  return paths;
+}
+
+/// Paths of the files of a folder, or of a GGUF file, that affect the vectors.
 absl::StatusOr<std::vector<std::string>> FilesThatDecide(const std::string& folder) {
+  std::error_code is_missing;
+  if (fs::is_regular_file(folder, is_missing)) return PartsOf(folder);
   const bool has_safetensors = FileExists(absl::StrCat(folder, "/model.safetensors")) ||
                                FileExists(absl::StrCat(folder, "/model.safetensors.index.json"));
   std::vector<std::string> paths;
@@ -54,13 +73,15 @@ absl::StatusOr<ModelFiles> ModelFiles::Read(const std::string& model) {
   if (const auto modules = ReadModulesFile(source); modules.ok() && modules->has_value()) {
     for (const ModuleEntry& module : **modules) folders.insert(module.source.path());
   }
+  std::error_code ignored;
+  const fs::path base =
+      fs::is_regular_file(dir, ignored) ? fs::path(dir).parent_path() : fs::path(dir);
   ModelFiles files;
   for (const std::string& folder : folders) {
-    std::error_code ignored;
-    if (!fs::is_directory(folder, ignored)) continue;
+    if (!fs::exists(folder, ignored)) continue;
     SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesThatDecide(folder));
     for (const std::string& path : paths) {
-      const std::string below = fs::path(path).lexically_relative(dir).lexically_normal().string();
+      const std::string below = fs::path(path).lexically_relative(base).lexically_normal().string();
       std::string name;
       AppendReplaced(AppendUtf8(below, name), name, Replacement::kPerSubpart);
       if (files.files_.contains(name)) continue;

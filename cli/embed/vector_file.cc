@@ -20,7 +20,9 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/embed/npy.h"
+#include "cli/embed/xxh64.h"
 #include "io/quote.h"
+#include "io/raw_file.h"
 
 namespace shortlist {
 namespace {
@@ -130,6 +132,18 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
                      ", this run has ", Quote(wanted), "; remove ", path, " to begin anew"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckContent(const std::string& path) {
+  SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json found,
+                             ReadJsonFile(SettingsPath(path), kMaxConfigBytes));
+  if (!found.is_object() || !found.contains(kContentSetting)) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(const RawFile file, RawFile::Open(path));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string hash, Xxh64Of(file));
+  if (found[kContentSetting] == hash) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, ": is damaged or was changed, its hash is ",
+                                                 hash, ", not ", Quote(found[kContentSetting]),
+                                                 "; remove it to make it anew"));
 }
 
 absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_json& settings) {
@@ -316,7 +330,10 @@ absl::Status VectorFile::Finish() {
   SHORTLIST_RETURN_IF_ERROR(CheckNotWritten());
   // The settings exist under both names until the vectors are renamed. A run that ends in between
   // leaves a .part that another run can resume, or a complete PATH.
-  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(path_), settings_.dump(2) + "\n"));
+  SHORTLIST_ASSIGN_OR_RETURN(const RawFile written, RawFile::Open(part_));
+  nlohmann::ordered_json settings = settings_;
+  SHORTLIST_ASSIGN_OR_RETURN(settings[kContentSetting], Xxh64Of(written));
+  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(SettingsPath(path_), settings.dump(2) + "\n"));
   if (std::rename(part_.c_str(), path_.c_str()) != 0) return Refused("rename");
   is_ours_ = false;
   std::remove(SettingsPath(part_).c_str());

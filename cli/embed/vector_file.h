@@ -27,6 +27,13 @@ std::string SettingsPath(const std::string& path);
 /// the file without its hash.
 inline constexpr const char* kFilesSetting = "files";
 
+/// Setting of a complete file: the hash of all its bytes (Xxh64Of).
+inline constexpr const char* kContentSetting = "content";
+
+/// InvalidArgument if the bytes of `path` do not have the hash in its settings file. A file without
+/// one, of an older version, passes.
+absl::Status CheckContent(const std::string& path);
+
 /// Compares `settings` with those in the settings file of `path`. InvalidArgument names the first
 /// setting that differs, with both values, or that is missing there, as in a file of an older
 /// version. NotFound if there is no settings file.
@@ -41,8 +48,8 @@ absl::StatusOr<bool> IsWritten(const std::string& path, const nlohmann::ordered_
 /// width]) or .jsonl (VectorJson). Rows are appended to PATH.part; PATH.part.json holds the
 /// settings. Both are renamed when all rows are written. Hence PATH is complete or does not exist,
 /// and a run killed at any moment loses at most the last 64 KiB. The length of the .part determines
-/// its rows; they end before a row of zeros, which a power failure may leave. Modified bytes are
-/// not detected. Used by one thread.
+/// its rows; they end before a row of zeros, which a power failure may leave. Modified bytes of a
+/// .part are not detected, those of a complete file by CheckContent. Used by one thread.
 class VectorFile {
  public:
   /// Creates PATH.part, or resumes after the rows in it; existing bytes do not change before the

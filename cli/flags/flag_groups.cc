@@ -11,7 +11,6 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxDraftTokens = 64;
-constexpr double kMaxTemperature = 100.0;
 
 // Headings of --help.
 constexpr char kModelTopic[] = "Models";
@@ -127,11 +126,11 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
 
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string& model_names) {
   const FlagTopic topic(command, kModelTopic);
-  CLI::Option* const model =
-      command
-          .add_option(model_names, flags.models.model,
-                      "Target: a Hugging Face model directory, or org/name[@revision] of the cache")
-          ->type_name("DIR");
+  CLI::Option* const model = command
+                                 .add_option(model_names, flags.models.model,
+                                             "Target: a Hugging Face model directory, NAME.gguf, "
+                                             "or org/name[@revision] of the cache")
+                                 ->type_name("DIR");
   command
       .add_option("--draft", flags.models.draft,
                   "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 head for it")
@@ -172,22 +171,20 @@ void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
                       "Length limit of each output")
       ->each(notes(flags.given.max_new_tokens))
       ->default_str("the model's, else 128");
-  AddReal(command, "--temperature", sampling.temperature, 0.0, kMaxTemperature, Low::kIncluded,
-          "0 is greedy")
-      ->each(notes(flags.given.temperature))
-      ->default_str("the model's, else 0");
-  AddReal(command, "--top-p", sampling.top_p, 0.0, 1.0, Low::kExcluded,
-          "Keep the fewest tokens whose probabilities reach this")
-      ->each(notes(flags.given.top_p))
-      ->default_str("the model's, else 1");
-  AddInteger<int64_t>(command, "--top-k", sampling.top_k, 0, kMaxCount,
-                      "Keep the likeliest tokens; 0 keeps all")
-      ->each(notes(flags.given.top_k))
-      ->default_str("the model's, else 0");
-  AddReal(command, "--min-p", sampling.min_p, 0.0, 1.0, Low::kIncluded,
-          "Keep tokens with at least this share of the best probability")
-      ->each(notes(flags.given.min_p))
-      ->default_str("the model's, else 0");
+  for (size_t i = 0; i < kSamplingFields.size(); ++i) {
+    const SamplingField& field = kSamplingFields[i];
+    if (field.flag_help == nullptr) continue;
+    const auto& [low, high, above_low] = field.range;
+    CLI::Option* const option =
+        field.number != nullptr
+            ? AddReal(command, field.Flag(), sampling.*field.number, low, high,
+                      above_low ? Low::kExcluded : Low::kIncluded, field.flag_help)
+            : AddInteger<int64_t>(command, field.Flag(), sampling.*field.count,
+                                  static_cast<int64_t>(low), static_cast<int64_t>(high),
+                                  field.flag_help);
+    option->each(notes(flags.given.sampling[i]))
+        ->default_str(absl::StrCat("the model's, else ", field.Get(SamplingParams())));
+  }
   AddInteger<uint64_t>(command, "--seed", sampling.seed, 0, std::numeric_limits<uint64_t>::max(),
                        "Output is a function of seed and prompt");
   AddVerifyFlag(command, flags);

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_CLI_FLAGS_FLAGS_H_
 #define SHORTLIST_CLI_FLAGS_FLAGS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "request/sampling_params.h"
+#include "request/sampling_table.h"
 #include "router/scheduler.h"
 #include "runtime/decoding.h"
 #include "runtime/models.h"
@@ -34,10 +36,7 @@ struct RunFlags {
   SamplingParams sampling;
   /// Which flags were given. For others, the model's own defaults may apply.
   struct Given {
-    bool temperature = false;
-    bool top_p = false;
-    bool top_k = false;
-    bool min_p = false;
+    std::array<bool, kNumSamplingFields> sampling{};  // in the order of kSamplingFields
     bool max_new_tokens = false;
     bool dynamic_rows = false;
     bool dynamic_capacity = false;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "io/hub_cache.h"
 #include "io/quote.h"
 #include "io/weight_files.h"
 #include "model/checkpoint/config_fields.h"
@@ -334,10 +333,12 @@ absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   return absl::OkStatus();
 }
 
-/// Returns InvalidArgument if `source` contains a GGUF file.
+/// Returns InvalidArgument if `source` contains a GGUF file, which is a model of its own.
 absl::Status RefuseGguf(const ModelSource& source) {
   for (const std::string& name : source.List()) {
-    if (name.ends_with(".gguf")) return GgufIsNotRead(source.PathOf(name));
+    if (!name.ends_with(".gguf")) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.path(), ": no config.json, but a GGUF file; give its path, ", source.PathOf(name)));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -69,7 +70,24 @@ absl::Status CheckNeutral(const ConfigFields& fields, std::span<const NeutralFie
   return absl::OkStatus();
 }
 
+absl::StatusOr<double> ReadDefault(const ConfigFields& fields, const SamplingField& field) {
+  const auto& [low, high, above_low] = field.range;
+  if (field.count != nullptr) {
+    return fields.Int(field.name, static_cast<int64_t>(low), static_cast<int64_t>(high));
+  }
+  // Real() excludes its lower bound. So does transformers for a temperature.
+  const bool is_temperature = field.number == &SamplingParams::temperature;
+  const double below = std::nextafter(low, -std::numeric_limits<double>::infinity());
+  return fields.Real(field.name, above_low || is_temperature ? low : below, high);
+}
+
 }  // namespace
+
+void SamplingDefaults::ApplyTo(SamplingParams& params) const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]) kSamplingFields[i].Set(params, *values[i]);
+  }
+}
 
 absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigFields& fields,
                                                                int64_t vocab_size) {
@@ -90,33 +108,23 @@ absl::StatusOr<std::optional<std::vector<int32_t>>> ReadEosIds(const ConfigField
 
 absl::StatusOr<GenerationConfig> ParseGenerationConfig(const ConfigFields& fields,
                                                        int64_t vocab_size) {
-  constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
-  constexpr double kBelowZero = -std::numeric_limits<double>::denorm_min();
-  const auto integer = [&](const char* name, int64_t low, std::optional<int64_t>& value) {
-    if (fields.Find(name) == nullptr) return absl::OkStatus();
-    const absl::StatusOr<int64_t> read = fields.Int(name, low, kMaxCount);
-    if (read.ok()) value = *read;
-    return read.status();
-  };
-  const auto real = [&](const char* name, double low, double high, std::optional<double>& value) {
-    if (fields.Find(name) == nullptr) return absl::OkStatus();
-    const absl::StatusOr<double> read = fields.Real(name, low, high);
-    if (read.ok()) value = *read;
-    return read.status();
-  };
   GenerationConfig config;
   SamplingDefaults& sampling = config.sampling;
   SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFields));
   SHORTLIST_ASSIGN_OR_RETURN(config.eos_token_ids, ReadEosIds(fields, vocab_size));
-  SHORTLIST_RETURN_IF_ERROR(integer("max_new_tokens", 1, sampling.max_new_tokens));
-  SHORTLIST_RETURN_IF_ERROR(real("repetition_penalty", 0.0, 100.0, sampling.repetition_penalty));
+  if (fields.Find("max_new_tokens") != nullptr) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        sampling.max_new_tokens,
+        fields.Int("max_new_tokens", 1, std::numeric_limits<int32_t>::max()));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(sampling.do_sample, fields.Bool("do_sample", false));
-  if (!sampling.do_sample) return config;
-  SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFilters));
-  SHORTLIST_RETURN_IF_ERROR(real("temperature", 0.0, 100.0, sampling.temperature));
-  SHORTLIST_RETURN_IF_ERROR(integer("top_k", 0, sampling.top_k));
-  SHORTLIST_RETURN_IF_ERROR(real("top_p", 0.0, 1.0, sampling.top_p));
-  SHORTLIST_RETURN_IF_ERROR(real("min_p", kBelowZero, 1.0, sampling.min_p));
+  if (sampling.do_sample) SHORTLIST_RETURN_IF_ERROR(CheckNeutral(fields, kNeutralFilters));
+  for (size_t i = 0; i < kSamplingFields.size(); ++i) {
+    const SamplingField& field = kSamplingFields[i];
+    const bool is_read = field.model_may_set && (sampling.do_sample || !field.only_sampled);
+    if (!is_read || fields.Find(field.name) == nullptr) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(sampling.values[i], ReadDefault(fields, field));
+  }
   return config;
 }
 

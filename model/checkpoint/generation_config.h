@@ -9,18 +9,18 @@
 #include "absl/status/statusor.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config_fields.h"
+#include "request/sampling_table.h"
 
 namespace shortlist {
 
 /// A checkpoint's sampling parameters for requests that set none; nullopt: not specified.
 struct SamplingDefaults {
-  bool do_sample = false;                    // false: greedy, and the next four are not read
-  std::optional<double> temperature;         // in (0, 100]
-  std::optional<int64_t> top_k;              // 0: off
-  std::optional<double> top_p;               // in (0, 1]
-  std::optional<double> min_p;               // in [0, 1]
-  std::optional<double> repetition_penalty;  // in (0, 100]
-  std::optional<int64_t> max_new_tokens;     // at least 1
+  bool do_sample = false;  // false: greedy, and fields with only_sampled are not read
+  SamplingValues values;   // a temperature is above 0
+  std::optional<int64_t> max_new_tokens;  // at least 1
+
+  /// Overwrites the fields of `params` that the checkpoint sets, except max_new_tokens.
+  void ApplyTo(SamplingParams& params) const;
 };
 
 /// Contents of generation_config.json. Its max_length is not kept: every request has a limit in new

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "request/sampling_table.h"
 #include "serve/embeddings/answer.h"
 #include "serve/embeddings/fields.h"
 #include "serve/embeddings/pictures.h"
@@ -47,31 +48,11 @@ void CheckSamplingParams(JsonFields& fields) {
   if (params == nullptr) return;
   const auto check = [&fields](const json& object, const std::string& place) {
     JsonFields members(object, place + ".");
-    members.Accept({"max_new_tokens",
-                    "min_new_tokens",
-                    "stop",
-                    "stop_token_ids",
-                    "stop_regex",
-                    "temperature",
-                    "top_p",
-                    "top_k",
-                    "min_p",
-                    "frequency_penalty",
-                    "presence_penalty",
-                    "repetition_penalty",
-                    "n",
-                    "json_schema",
-                    "regex",
-                    "ebnf",
-                    "structural_tag",
-                    "ignore_eos",
-                    "skip_special_tokens",
-                    "spaces_between_special_tokens",
-                    "no_stop_trim",
-                    "custom_params",
-                    "stream_interval",
-                    "logit_bias",
-                    "sampling_seed"});
+    members.Accept({"max_new_tokens", "min_new_tokens", "stop", "stop_token_ids", "stop_regex", "n",
+                    "json_schema", "regex", "ebnf", "structural_tag", "ignore_eos",
+                    "skip_special_tokens", "spaces_between_special_tokens", "no_stop_trim",
+                    "custom_params", "stream_interval", "logit_bias", "sampling_seed"});
+    for (const SamplingField& field : kSamplingFields) members.Accept({field.name});
     members.RefuseUnknown();
     fields.Take(members.status());
   };

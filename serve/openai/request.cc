@@ -105,7 +105,7 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   if (!sampling.max_new_tokens.has_value() && default_max_tokens.has_value()) {
     sampling.max_new_tokens = default_max_tokens;
   } else if (!sampling.max_new_tokens.has_value()) {
-    sampling.max_new_tokens = service.sampling.max_new_tokens;
+    sampling.max_new_tokens = service.max_new_tokens;
     sampling.clamps_max_new_tokens = true;
   }
   sampling.truncate_prompt_tokens =

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "request/sampling_table.h"
 #include "serve/http/json_fields.h"
 #include "serve/http/target.h"
 #include "serve/output.h"
@@ -22,10 +23,10 @@ constexpr size_t kMaxDynamicTokenIds = 4096;
 /// Reads one object of "sampling_params" into `request`; returns its n.
 int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
   request.max_new_tokens = fields.Integer("max_new_tokens", 128, 0, kMaxCount);
-  const SamplingWish wish;  // SGLang's defaults, not the model's
-  request.sampling.temperature = ReadTemperature(fields, wish.temperature, 100.0);
+  const SamplingParams defaults{.temperature = 1.0};  // SGLang's, not the model's
+  request.sampling.temperature = ReadTemperature(fields, defaults.temperature, 100.0);
   request.sampling.min_new_tokens = fields.Integer("min_new_tokens", 0, 0, *request.max_new_tokens);
-  ReadCommonSampling(fields, wish, vocab_size, request);
+  ReadCommonSampling(fields, defaults, vocab_size, request);
   const int64_t n = fields.Integer("n", 1, 1, kMaxChoices);
   fields.Accept({"stream_interval"});  // each event is sent as soon as it has a token
   RefuseUnsupported(fields);
@@ -48,28 +49,15 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
        "return_indexer_topk", "return_entropy", "return_bytes", "background", "require_reasoning",
        "bootstrap_pair_key", "decode_tp_size"},
       "not supported");
-  for (const char* name : {"max_new_tokens",
-                           "max_tokens",
-                           "min_new_tokens",
-                           "temperature",
-                           "top_p",
-                           "top_k",
-                           "min_p",
-                           "n",
-                           "seed",
-                           "sampling_seed",
-                           "stop",
-                           "stop_token_ids",
-                           "ignore_eos",
-                           "repetition_penalty",
-                           "presence_penalty",
-                           "frequency_penalty",
-                           "logit_bias",
-                           "bad_words",
-                           "allowed_token_ids",
-                           "skip_special_tokens",
-                           "no_stop_trim"}) {
-    fields.RefuseUnless(name, nullptr, "belongs into sampling_params");
+  constexpr char kReason[] = "belongs into sampling_params";
+  for (const SamplingField& field : kSamplingFields) {
+    fields.RefuseUnless(field.name, nullptr, kReason);
+  }
+  for (const char* name :
+       {"max_new_tokens", "max_tokens", "min_new_tokens", "n", "seed", "sampling_seed", "stop",
+        "stop_token_ids", "ignore_eos", "logit_bias", "bad_words", "allowed_token_ids",
+        "skip_special_tokens", "no_stop_trim"}) {
+    fields.RefuseUnless(name, nullptr, kReason);
   }
 }
 

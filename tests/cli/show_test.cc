@@ -175,7 +175,7 @@ TEST(ShowTest, MissingAndDamagedFilesAreErrors) {
   EXPECT_EQ(file.status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(file.status.message()), HasSubstr("a file, not a model directory"));
   EXPECT_THAT(std::string(RunShow(dir.Write("m.gguf", "GGUF"), /*json=*/false).status.message()),
-              HasSubstr("m.gguf: GGUF is not supported; a Hugging Face model directory is"));
+              HasSubstr("m.gguf: not a GGUF file: it has fewer than 24 bytes"));
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.model"}) {
     SCOPED_TRACE(file);
     const std::string model = dir.Join(std::string("damaged_") + file);

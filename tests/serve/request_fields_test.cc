@@ -388,12 +388,9 @@ TEST_F(RequestFieldsTest, BadWordsAreEncodedAsVllmEncodesThem) {
 
 TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
   Start([](Server::Options& options) {
-    options.service.sampling = {.temperature = 0.6,
-                                .top_k = 20,
-                                .top_p = 0.9,
-                                .min_p = 0.05,
-                                .repetition_penalty = 1.1,
-                                .max_new_tokens = 3};
+    options.service.sampling = {
+        .temperature = 0.6, .top_k = 20, .top_p = 0.9, .min_p = 0.05, .repetition_penalty = 1.1};
+    options.service.max_new_tokens = 3;
   });
   const auto expect = [&](double temperature, int64_t top_k, double top_p, double min_p,
                           double repetition_penalty) {

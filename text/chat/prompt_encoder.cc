@@ -106,6 +106,10 @@ absl::StatusOr<RenderedChat> PromptEncoder::Render(const Chat& chat) const {
     return absl::InvalidArgumentError(
         "chat_template_kwargs, documents: the model has no chat template that reads them");
   }
+  if (!chat.continue_final_message && !chat.add_generation_prompt) {
+    return absl::InvalidArgumentError(
+        "add_generation_prompt: the model has no chat template that reads it");
+  }
   if (!chat.continue_final_message) return fallback_->Render(chat.messages);
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::ordered_json messages,
                              MarkFinalMessage(chat.messages));

@@ -265,7 +265,12 @@ class Lexer {
     const std::string_view spelled = std::string_view(source_).substr(position_, end - position_);
     const bool has_leading_zero = !is_float && spelled.starts_with('0') &&
                                   spelled.find_first_not_of("0_") != std::string_view::npos;
-    if (IsNamePart(at(end)) || has_leading_zero) return Error("a malformed number");
+    if (IsNamePart(at(end))) {
+      return Error(
+          absl::StrCat("the number ", std::string(spelled), " is followed by a letter or digit"));
+    }
+    if (has_leading_zero)
+      return Error(absl::StrCat("the number ", std::string(spelled), " begins with 0"));
     std::string value = source_.substr(position_, end - position_);
     std::erase(value, '_');
     Push(is_float ? TokenKind::kFloat : TokenKind::kInteger, std::move(value));

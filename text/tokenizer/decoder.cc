@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxSteps = 100;
+
 std::string ReplaceAll(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
   size_t done = 0;
@@ -201,9 +203,17 @@ bool IsByteToken(std::string_view token) {
          HexDigit(token[3]) >= 0 && HexDigit(token[4]) >= 0;
 }
 
-std::string TokenDecoder::Read(std::string_view token, bool first) const {
+absl::StatusOr<std::string> TokenDecoder::Read(std::string_view token, bool first) const {
+  constexpr size_t kMaxGrowth = 16, kMinBytes = 256;
+  const size_t max_bytes = kMaxGrowth * token.size() + kMinBytes;
   std::string text(token);
-  for (const Step& step : steps) text = step(std::move(text), first);
+  for (const Step& step : steps) {
+    text = step(std::move(text), first);
+    if (text.size() <= max_bytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat("decoder: token \"", Excerpt(token),
+                                                   "\" becomes longer than ", kMaxGrowth,
+                                                   " times its bytes plus ", kMinBytes));
+  }
   return text;
 }
 
@@ -215,7 +225,9 @@ absl::StatusOr<TokenDecoder> ParseDecoder(const json& spec, const std::string& e
   }
   const absl::Status status = parser.Add(spec);
   if (!status.ok()) return Within("decoder", status);
-  return parser.Take();
+  TokenDecoder decoder = parser.Take();
+  if (decoder.steps.size() <= kMaxSteps) return decoder;
+  return absl::InvalidArgumentError(absl::StrCat("decoder: more than ", kMaxSteps, " steps"));
 }
 
 }  // namespace shortlist

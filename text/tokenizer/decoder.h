@@ -26,15 +26,17 @@ struct TokenDecoder {
   /// A first token may decode differently, even if it decodes to nothing.
   bool first_differs = false;
 
-  std::string Read(std::string_view token, bool first) const;
+  /// InvalidArgument names a token that a step makes longer than 16 times its bytes plus 256: no
+  /// ordinary decoder does.
+  absl::StatusOr<std::string> Read(std::string_view token, bool first) const;
 };
 
 /// True for the spelling of a byte token, "<0x00>" to "<0xFF>", in a vocabulary with byte tokens.
 bool IsByteToken(std::string_view token);
 
 /// Parses the member "decoder", which may be null (tokens are joined with spaces). InvalidArgument
-/// names an unknown type, or a step that needs more than one token at a time. `end_of_word_suffix`:
-/// the BPE model's suffix; it decodes to a space, also at the end of a text.
+/// names an unknown type, a step that needs more than one token at a time, or more than 100 steps.
+/// `end_of_word_suffix`: the BPE model's suffix; it decodes to a space, also at the end of a text.
 absl::StatusOr<TokenDecoder> ParseDecoder(const nlohmann::json& spec,
                                           const std::string& end_of_word_suffix);
 

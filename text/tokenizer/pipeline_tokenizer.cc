@@ -86,7 +86,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> PipelineTokenizer::Create(TokenizerPi
   if (pipeline.pre_tokenizer.steps.empty() && pipeline.model->SplitsBeforeSpaceMarks()) {
     pipeline.pre_tokenizer.steps.push_back(MakeSpaceMarkStep());
   }
-  return std::unique_ptr<Tokenizer>(new PipelineTokenizer(std::move(pipeline), spellings));
+  std::unique_ptr<PipelineTokenizer> tokenizer(
+      new PipelineTokenizer(std::move(pipeline), spellings));
+  SHORTLIST_RETURN_IF_ERROR(tokenizer->ReadTokens(spellings));
+  return tokenizer;
 }
 
 PipelineTokenizer::PipelineTokenizer(TokenizerPipeline pipeline,
@@ -99,7 +102,6 @@ PipelineTokenizer::PipelineTokenizer(TokenizerPipeline pipeline,
       is_bert_(IsBert(pipeline_)),
       words_have_ids_(!pipeline_.model->drops_words()),
       word_bytes_per_id_(pipeline_.model->max_token_bytes()) {
-  ReadTokens(normalized_spellings);
   FindMaxTokenBytes(normalized_spellings);
 }
 
@@ -121,7 +123,7 @@ void PipelineTokenizer::FindMaxTokenBytes(const std::vector<std::string>& normal
   max_token_bytes_ = longest;
 }
 
-void PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_spellings) {
+absl::Status PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_spellings) {
   const size_t size = static_cast<size_t>(pipeline_.size());
   const TokenDecoder& decoder = pipeline_.decoder;
   texts_.resize(size);
@@ -129,15 +131,17 @@ void PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_sp
   is_special_.resize(size, true);  // ids without text, gaps included
   spellings_.resize(size);
   if (decoder.has_byte_tokens) is_byte_.resize(size);
-  const auto read = [&](int32_t id, const std::string& token) {
+  const auto read = [&](int32_t id, const std::string& token) -> absl::Status {
     is_special_[id] = false;
     if (decoder.has_byte_tokens) is_byte_[id] = shortlist::IsByteToken(token);
-    texts_[id] = decoder.Read(token, /*first=*/false);
-    if (decoder.first_differs) first_texts_[id] = decoder.Read(token, /*first=*/true);
+    SHORTLIST_ASSIGN_OR_RETURN(texts_[id], decoder.Read(token, /*first=*/false));
+    if (!decoder.first_differs) return absl::OkStatus();
+    SHORTLIST_ASSIGN_OR_RETURN(first_texts_[id], decoder.Read(token, /*first=*/true));
+    return absl::OkStatus();
   };
   const Vocabulary& vocabulary = *pipeline_.vocabulary;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    if (vocabulary.Has(id)) read(id, vocabulary.token(id));
+    if (vocabulary.Has(id)) SHORTLIST_RETURN_IF_ERROR(read(id, vocabulary.token(id)));
   }
   size_t num_normalized = 0;
   for (const AddedToken& token : pipeline_.added_tokens) {
@@ -145,15 +149,17 @@ void PipelineTokenizer::ReadTokens(const std::vector<std::string>& normalized_sp
     const std::string& content =
         token.normalized ? normalized_spellings[num_normalized++] : token.content;
     if (!token.special) {
-      read(token.id, content);
+      SHORTLIST_RETURN_IF_ERROR(read(token.id, content));
       continue;
     }
     is_special_[token.id] = true;
     texts_[token.id].clear();
     spellings_[token.id] = token.content;
-    shown_[token.id] = {.first = decoder.Read(token.content, /*first=*/true),
-                        .later = decoder.Read(token.content, /*first=*/false)};
+    auto& shown = shown_[token.id];
+    SHORTLIST_ASSIGN_OR_RETURN(shown.first, decoder.Read(token.content, /*first=*/true));
+    SHORTLIST_ASSIGN_OR_RETURN(shown.later, decoder.Read(token.content, /*first=*/false));
   }
+  return absl::OkStatus();
 }
 
 int32_t PipelineTokenizer::Checked(TokenId id) const {

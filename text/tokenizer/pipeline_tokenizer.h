@@ -52,7 +52,8 @@ struct TokenizerPipeline {
 /// A Tokenizer made of a TokenizerPipeline. Words are cached; threads share only immutable data.
 class PipelineTokenizer final : public Tokenizer {
  public:
-  /// InvalidArgument if the spelling of an added token cannot be normalised, or becomes too long.
+  /// InvalidArgument if the spelling of an added token cannot be normalised, or becomes too long,
+  /// and as TokenDecoder::Read.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(TokenizerPipeline pipeline);
 
   std::string_view kind() const override { return pipeline_.kind; }
@@ -86,7 +87,7 @@ class PipelineTokenizer final : public Tokenizer {
 
   PipelineTokenizer(TokenizerPipeline pipeline,
                     const std::vector<std::string>& normalized_spellings);
-  void ReadTokens(const std::vector<std::string>& normalized_spellings);
+  absl::Status ReadTokens(const std::vector<std::string>& normalized_spellings);
   void FindMaxTokenBytes(const std::vector<std::string>& normalized_spellings);
   int32_t Checked(TokenId id) const;
 

@@ -130,6 +130,10 @@ TEST_F(SearchTest, AnIndexKeepsTheVectors) {
   other[128] ^= 1;
   dir_.Write("index.npy", other);
   ExpectRefused(RunSearch(), "its first vector is not what this model makes");
+  std::string flipped = whole;
+  flipped[flipped.size() - 2] ^= 1;
+  dir_.Write("index.npy", flipped);
+  ExpectRefused(RunSearch(), "index.npy: is damaged or was changed, its hash is xxh64:");
   dir_.Write("index.npy", whole);
   embedder_.SetTensor("encoder.layer.1.output.LayerNorm.bias", std::vector<float>(36, 0.25f));
   embedder_.Write();

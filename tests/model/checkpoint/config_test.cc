@@ -55,7 +55,7 @@ TEST_F(ConfigTest, GgufIsNamedWhereThereIsNothingElse) {
   dir_.Write("m.gguf", "GGUF");
   const absl::Status status = ReadModelConfig(ModelSource::OfDirectory(dir_.path())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("m.gguf: GGUF is not supported"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a GGUF file; give its path, "));
   EXPECT_TRUE(Read(GoodConfig().dump()).ok());
 }
 

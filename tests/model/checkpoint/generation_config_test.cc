@@ -45,17 +45,19 @@ TEST_F(GenerationConfigTest, TellsHowToSample) {
       "top_k": 20, "min_p": 0, "repetition_penalty": 1.05})")
                                    ->sampling;
   EXPECT_TRUE(all.do_sample);
-  EXPECT_EQ(all.temperature, 0.6);
-  EXPECT_EQ(all.top_p, 0.9);
-  EXPECT_EQ(all.top_k, 20);
-  EXPECT_EQ(all.min_p, 0.0);
-  EXPECT_EQ(all.repetition_penalty, 1.05);
-  EXPECT_EQ(Read(R"({"do_sample": true})")->sampling.temperature, std::nullopt);
+  SamplingParams params{.min_p = 0.5};
+  all.ApplyTo(params);
+  EXPECT_EQ(params.temperature, 0.6);
+  EXPECT_EQ(params.top_p, 0.9);
+  EXPECT_EQ(params.top_k, 20);
+  EXPECT_EQ(params.min_p, 0.0);
+  EXPECT_EQ(params.repetition_penalty, 1.05);
+  const SamplingValues none{};
+  EXPECT_EQ(Read(R"({"do_sample": true})")->sampling.values, none);
   // Greedy unless it says otherwise; filters of an unused temperature do not count.
   const SamplingDefaults greedy = Read(R"({"temperature": 0.6, "top_p": 0.9})")->sampling;
   EXPECT_FALSE(greedy.do_sample);
-  EXPECT_EQ(greedy.temperature, std::nullopt);
-  EXPECT_EQ(greedy.top_p, std::nullopt);
+  EXPECT_EQ(greedy.values, none);
   for (const auto& [text, message] :
        {std::pair(R"({"do_sample": true, "temperature": -1})", "temperature = -1 not in (0, 100]"),
         std::pair(R"({"do_sample": true, "top_p": 1.5})", "top_p = 1.5 not in (0, 1]"),

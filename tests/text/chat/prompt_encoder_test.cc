@@ -122,6 +122,17 @@ TEST(PromptEncoderTest, WithoutATemplateTheNamedConversationIsTaken) {
   EXPECT_EQ(encoder.ChatStops(), std::vector<std::string>{"###"});
 }
 
+TEST(PromptEncoderTest, NamedConversationAlwaysOpensTheReply) {
+  const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
+  Chat chat = UserSays("Hi");
+  chat.add_generation_prompt = false;
+  EXPECT_THAT(std::string(encoder.Encode(chat, {}).status().message()),
+              HasSubstr("add_generation_prompt: the model has no chat template"));
+  chat.messages.push_back({{"role", "assistant"}, {"content", "Yo"}});
+  chat.continue_final_message = true;
+  EXPECT_TRUE(encoder.Encode(chat, {}).ok());
+}
+
 TEST(PromptEncoderTest, ADeveloperIsTheSystemToATemplateThatKnowsNone) {
   Chat from_developer = UserSays("Hi");
   from_developer.messages.insert(from_developer.messages.begin(),

@@ -247,6 +247,8 @@ TEST(TemplateInterpreterTest, RefusesPowersThatAreNoFloat) {
     EXPECT_THAT(Error(source), HasSubstr("division by zero")) << source;
   }
   EXPECT_THAT(Error("{{ (-8) ** 0.5 }}"), HasSubstr("a complex number"));
+  EXPECT_THAT(Error("{{ 012 }}"), HasSubstr("the number 012 begins with 0"));
+  EXPECT_THAT(Error("{{ 12ab }}"), HasSubstr("the number 12 is followed by a letter"));
   EXPECT_THAT(Error("{{ 10.0 ** 400 }}"), HasSubstr("beyond the range of a float"));
   EXPECT_EQ(RenderSource("{{ (1e308 * 10) ** 2 }} {{ 0 ** 0 }} {{ 10 ** -400 }}").value(),
             "inf 1 0.0");

@@ -203,6 +203,16 @@ TEST(JsonTokenizerTest, RefusesByName) {
   }
 }
 
+TEST(JsonTokenizerTest, DecoderThatGrowsTokensIsRejected) {
+  const auto steps = [](size_t count, const char* from, const char* to) {
+    const json step = {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+    return With("/decoder", {{"type", "Sequence"}, {"decoders", std::vector<json>(count, step)}});
+  };
+  EXPECT_TRUE(Parse(steps(8, "a", "aa")).ok());  // 256 bytes of one
+  EXPECT_THAT(Error(steps(60, "a", "aa")), HasSubstr("decoder: token \"a\" becomes longer than"));
+  EXPECT_THAT(Error(steps(101, "a", "b")), HasSubstr("decoder: more than 100 steps"));
+}
+
 /// Every member of a tokenizer replaced by every kind of value: an error or a tokenizer, never a
 /// crash.
 TEST(JsonTokenizerTest, NoMemberOfAWrongKindHurts) {

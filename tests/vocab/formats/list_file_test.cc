@@ -132,6 +132,8 @@ TEST(ListFileTest, NpyFilesOfOtherShapesAndTypesAreRefused) {
   large.back() = '\x80';
   EXPECT_THAT(Error("large.npy", large), HasSubstr("element 2: 9223372036854775810 is not below"));
   EXPECT_THAT(Error("bool.npy", with("<i8", "|b1")), HasSubstr("a mask of bool, not token ids"));
+  EXPECT_THAT(Error("twice.npy", with("'fortran_order': False", "'descr': '<i4',       ")),
+              HasSubstr("'descr' twice"));
 }
 
 /// Pinned ids keep their rank; those without one come last. Brute force: the document's order.

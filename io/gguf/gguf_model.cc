@@ -1,0 +1,290 @@
+#include "io/gguf/gguf_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "io/gguf/block_format.h"
+#include "io/gguf/gguf_tokenizer.h"
+#include "io/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+
+/// An architecture of llama.cpp as one of Hugging Face.
+struct Family {
+  const char* arch;  // general.architecture
+  const char* architecture;
+  bool pairs_rows;  // q and k rows of a head are stored as the pairs that RoPE rotates
+};
+
+constexpr Family kFamilies[] = {
+    {"llama", "LlamaForCausalLM", true},
+    {"qwen2", "Qwen2ForCausalLM", false},
+    {"qwen3", "Qwen3ForCausalLM", false},
+};
+
+/// Keys below `{arch}.` that are read, or do not change the result.
+constexpr const char* kKnownKeys[] = {
+    "attention.head_count",   "attention.head_count_kv",
+    "attention.key_length",   "attention.layer_norm_rms_epsilon",
+    "attention.value_length", "block_count",
+    "context_length",         "embedding_length",
+    "feed_forward_length",    "rope.dimension_count",
+    "rope.freq_base",         "rope.scaling.factor",
+    "rope.scaling.type",      "vocab_size",
+};
+
+struct Renamed {
+  const char* gguf;
+  const char* hugging_face;
+};
+
+constexpr Renamed kTopNames[] = {
+    {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}};
+
+constexpr Renamed kLayerNames[] = {
+    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"}, {"ffn_norm", "post_attention_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
+    {"ffn_down", "mlp.down_proj"},
+};
+
+/// `blk.3.attn_q.weight` -> `model.layers.3.self_attn.q_proj.weight`; nullopt for another name.
+std::optional<std::string> HuggingFaceName(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return std::nullopt;
+  const std::string kind = name.substr(dot);
+  if (kind != ".weight" && kind != ".bias") return std::nullopt;
+  std::string module = name.substr(0, dot), prefix;
+  if (module.starts_with("blk.")) {
+    const size_t end = module.find('.', 4);
+    if (end == std::string::npos) return std::nullopt;
+    int layer = 0;
+    const auto [rest, error] = std::from_chars(module.data() + 4, module.data() + end, layer);
+    if (error != std::errc() || rest != module.data() + end || layer < 0) return std::nullopt;
+    prefix = absl::StrCat("model.layers.", layer, ".");
+    module = module.substr(end + 1);
+  }
+  const auto find = [&](const auto& names) -> std::optional<std::string> {
+    for (const auto& [gguf, hugging_face] : names) {
+      if (module == gguf) return absl::StrCat(prefix, hugging_face, kind);
+    }
+    return std::nullopt;
+  };
+  return prefix.empty() ? find(kTopNames) : find(kLayerNames);
+}
+
+/// The keys of one file's architecture.
+class ArchKeys {
+ public:
+  static absl::StatusOr<ArchKeys> Of(const GgufMetadata& metadata) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto arch, metadata.String("general.architecture"));
+    if (!arch) return metadata.Invalid("general.architecture", "missing");
+    std::string known;
+    for (const Family& family : kFamilies) {
+      if (*arch == family.arch) return ArchKeys(metadata, family);
+      absl::StrAppend(&known, known.empty() ? "" : ", ", family.arch);
+    }
+    return absl::UnimplementedError(
+        std::string(metadata
+                        .Invalid("general.architecture",
+                                 absl::StrCat(Quote(*arch), " is not supported; ", known, " are"))
+                        .message()));
+  }
+
+  const Family& family() const { return family_; }
+
+  absl::StatusOr<int64_t> Size(const char* name) const {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto size, metadata_.Int(Key(name), 1, kMaxSize));
+    if (!size) return metadata_.Invalid(Key(name), "missing");
+    return *size;
+  }
+  absl::StatusOr<int64_t> Size(const char* name, int64_t otherwise) const {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto size, metadata_.Int(Key(name), 1, kMaxSize));
+    return size.value_or(otherwise);
+  }
+  /// The shortest decimal number that gives the same f32: 1e-06 rather than 9.999999974752427e-07.
+  absl::StatusOr<double> Real(const char* name, std::optional<double> otherwise) const {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto value, metadata_.Real(Key(name)));
+    if (!value && !otherwise) return metadata_.Invalid(Key(name), "missing");
+    char text[32];
+    const float narrow = static_cast<float>(value ? *value : *otherwise);
+    const auto end = std::to_chars(std::begin(text), std::end(text), narrow).ptr;
+    double shortest = 0.0;
+    std::from_chars(text, end, shortest);
+    return shortest;
+  }
+
+  /// Unimplemented names a key that is not in kKnownKeys.
+  absl::Status CheckKnown() const {
+    const std::string prefix = Key("");
+    for (const auto& [key, value] : metadata_.values()) {
+      if (!key.starts_with(prefix)) continue;
+      const std::string name = key.substr(prefix.size());
+      const bool is_known = std::any_of(std::begin(kKnownKeys), std::end(kKnownKeys),
+                                        [&](const char* known) { return name == known; });
+      if (is_known) continue;
+      return absl::UnimplementedError(
+          std::string(metadata_.Invalid(key, "not supported: it may change the result").message()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<json> RopeScaling() const {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto type, metadata_.String(Key("rope.scaling.type")));
+    if (!type || *type == "none") return json();
+    if (*type != "linear") {
+      return absl::UnimplementedError(std::string(
+          metadata_
+              .Invalid(Key("rope.scaling.type"),
+                       absl::StrCat(Quote(*type), " is not supported; none and linear are"))
+              .message()));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const double factor, Real("rope.scaling.factor", std::nullopt));
+    return json{{"rope_type", "linear"}, {"factor", factor}};
+  }
+
+ private:
+  ArchKeys(const GgufMetadata& metadata, const Family& family)
+      : metadata_(metadata), family_(family) {}
+
+  std::string Key(const char* name) const { return absl::StrCat(family_.arch, ".", name); }
+
+  const GgufMetadata& metadata_;
+  const Family& family_;
+};
+
+struct Heads {
+  int64_t num_heads, num_kv_heads, head_dim;
+};
+
+absl::StatusOr<Heads> ReadHeads(const ArchKeys& keys) {
+  Heads heads;
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden, keys.Size("embedding_length"));
+  SHORTLIST_ASSIGN_OR_RETURN(heads.num_heads, keys.Size("attention.head_count"));
+  SHORTLIST_ASSIGN_OR_RETURN(heads.num_kv_heads,
+                             keys.Size("attention.head_count_kv", heads.num_heads));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      heads.head_dim,
+      keys.Size("attention.key_length", std::max<int64_t>(hidden / heads.num_heads, 1)));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t value_dim,
+                             keys.Size("attention.value_length", heads.head_dim));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t rope_dim,
+                             keys.Size("rope.dimension_count", heads.head_dim));
+  if (value_dim != heads.head_dim || rope_dim != heads.head_dim) {
+    return absl::UnimplementedError(absl::StrCat(
+        "metadata: keys of ", heads.head_dim, ", values of ", value_dim, " and RoPE over ",
+        rope_dim, " dimensions; supported are models where the three are equal"));
+  }
+  return heads;
+}
+
+absl::StatusOr<json> ConfigOf(const ArchKeys& keys,
+                              const std::map<std::string, TensorEntry>& tensors) {
+  constexpr char kEmbeddings[] = "model.embed_tokens.weight";
+  const auto embeddings = tensors.find(kEmbeddings);
+  if (embeddings == tensors.end() || embeddings->second.shape.size() != 2) {
+    return absl::InvalidArgumentError("no matrix token_embd.weight");
+  }
+  SHORTLIST_RETURN_IF_ERROR(keys.CheckKnown());
+  SHORTLIST_ASSIGN_OR_RETURN(const Heads heads, ReadHeads(keys));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden, keys.Size("embedding_length"));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t intermediate, keys.Size("feed_forward_length"));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_layers, keys.Size("block_count"));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t context_len, keys.Size("context_length"));
+  SHORTLIST_ASSIGN_OR_RETURN(const double epsilon,
+                             keys.Real("attention.layer_norm_rms_epsilon", std::nullopt));
+  SHORTLIST_ASSIGN_OR_RETURN(const double theta, keys.Real("rope.freq_base", 10000.0));
+  SHORTLIST_ASSIGN_OR_RETURN(json scaling, keys.RopeScaling());
+  const DType dtype = *embeddings->second.dtype;
+  const auto has_bias = [&](const char* module) {
+    return tensors.contains(absl::StrCat("model.layers.0.", module, ".bias"));
+  };
+  json config = {
+      {"architectures", {keys.family().architecture}},
+      {"model_type", keys.family().arch},
+      {"hidden_act", "silu"},
+      {"hidden_size", hidden},
+      {"intermediate_size", intermediate},
+      {"num_hidden_layers", num_layers},
+      {"num_attention_heads", heads.num_heads},
+      {"num_key_value_heads", heads.num_kv_heads},
+      {"head_dim", heads.head_dim},
+      {"max_position_embeddings", context_len},
+      {"rms_norm_eps", epsilon},
+      {"rope_theta", theta},
+      {"rope_scaling", std::move(scaling)},
+      {"tie_word_embeddings", !tensors.contains("lm_head.weight")},
+      {"torch_dtype", dtype == DType::kF32   ? "float32"
+                      : dtype == DType::kF16 ? "float16"
+                                             : "bfloat16"},
+      // Rows of the embedding: a file may pad them beyond the tokens of its tokenizer.
+      {"vocab_size", embeddings->second.shape[0]},
+  };
+  if (keys.family().pairs_rows) {
+    config["attention_bias"] = has_bias("self_attn.q_proj");
+    config["mlp_bias"] = has_bias("mlp.up_proj");
+  } else {
+    config["use_sliding_window"] = false;
+  }
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadata& metadata,
+                                                               const GgufFile& file) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ArchKeys keys, ArchKeys::Of(metadata));
+  std::map<std::string, TensorEntry> tensors;
+  for (const auto& [name, stored] : file.tensors) {
+    const std::optional<std::string> renamed = HuggingFaceName(name);
+    if (!renamed) {
+      return absl::UnimplementedError(absl::StrCat("tensor ", Quote(name), " is not part of a ",
+                                                   keys.family().arch, " model known here"));
+    }
+    TensorEntry entry = stored;
+    if (keys.family().pairs_rows &&
+        (name.ends_with(".attn_q.weight") || name.ends_with(".attn_k.weight"))) {
+      SHORTLIST_ASSIGN_OR_RETURN(const Heads heads, ReadHeads(keys));
+      if (heads.head_dim % 2 != 0 || entry.shape.size() != 2 ||
+          entry.shape[0] % heads.head_dim != 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("tensor ", Quote(name), " of shape ", ShapeString(entry.shape),
+                         " has no whole heads of an even number of dimensions, ", heads.head_dim));
+      }
+      entry.paired_rows = heads.head_dim;
+    }
+    if (keys.family().pairs_rows &&
+        (name.ends_with(".attn_q.bias") || name.ends_with(".attn_k.bias"))) {
+      return absl::UnimplementedError(
+          absl::StrCat("tensor ", Quote(name), ": biases of Llama's shape are not supported"));
+    }
+    tensors.emplace(*renamed, std::move(entry));
+  }
+  return tensors;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> GgufDocuments(
+    const GgufMetadata& metadata, const std::map<std::string, TensorEntry>& tensors) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ArchKeys keys, ArchKeys::Of(metadata));
+  SHORTLIST_ASSIGN_OR_RETURN(const json config, ConfigOf(keys, tensors));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t context_len, keys.Size("context_length"));
+  SHORTLIST_ASSIGN_OR_RETURN(auto documents, GgufTokenizerDocuments(metadata, context_len));
+  documents.emplace("config.json", config.dump());
+  return documents;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,29 @@
+#ifndef SHORTLIST_IO_GGUF_GGUF_MODEL_H_
+#define SHORTLIST_IO_GGUF_GGUF_MODEL_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "io/gguf/gguf_file.h"
+
+namespace shortlist {
+
+/// Returns the documents config.json, generation_config.json, tokenizer.json and
+/// tokenizer_config.json of the Hugging Face directory that `file` was made from, as far as its
+/// metadata describe it. `shapes`: of all tensors, by Hugging Face's names; `embedding_format`: of
+/// the embeddings, which decides the type that `dtype: auto` means.
+///
+/// Unimplemented names an architecture, a pre-tokenizer or a key of the architecture that is not
+/// known here: it might change the result. InvalidArgument names a missing or malformed key.
+absl::StatusOr<std::map<std::string, std::string>> GgufDocuments(
+    const GgufMetadata& metadata, const std::map<std::string, TensorEntry>& tensors);
+
+/// Returns the tensors of `file` under Hugging Face's names, with the rows that llama.cpp reorders
+/// in their original order. Unimplemented names a tensor that is not known here.
+absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadata& metadata,
+                                                               const GgufFile& file);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_IO_GGUF_GGUF_MODEL_H_

@@ -1,0 +1,259 @@
+#include "io/gguf/gguf_tokenizer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/utf8.h"
+#include "io/quote.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kWords[] =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}%| "
+    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
+    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+json ByteLevel(bool use_regex) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", false},
+          {"trim_offsets", false},
+          {"use_regex", use_regex}};
+}
+
+/// A split by kWords with `digits` after its class of numbers, and the bytes' alphabet.
+json WordSplit(const std::string& digits) {
+  std::string pattern = kWords;
+  pattern.replace(pattern.find('%'), 1, digits);
+  return {{{"type", "Split"},
+           {"pattern", {{"Regex", pattern}}},
+           {"behavior", "Isolated"},
+           {"invert", false}},
+          ByteLevel(false)};
+}
+
+/// What a value of tokenizer.ggml.pre stands for, as in the models' own tokenizer.json.
+struct PreTokenizer {
+  json normalizer;
+  json pre_tokenizers;
+  bool ignore_merges = false;
+};
+
+std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
+  if (name == "qwen2") return PreTokenizer{{{"type", "NFC"}}, WordSplit("")};
+  if (name == "llama-bpe") return PreTokenizer{json(), WordSplit("{1,3}"), /*ignore_merges=*/true};
+  if (name == "gpt-2") return PreTokenizer{json(), json::array({ByteLevel(true)})};
+  if (name == "smollm") {
+    json digits = {{"type", "Digits"}, {"individual_digits", true}};
+    return PreTokenizer{json(), json::array({std::move(digits), ByteLevel(true)})};
+  }
+  return std::nullopt;
+}
+
+// Values of tokenizer.ggml.token_type.
+constexpr int64_t kControl = 3;
+constexpr int64_t kUserDefined = 4;
+constexpr int64_t kUnused = 5;
+
+// Tokens that end a text in addition to the metadata's eos, eot and eom, if they are control tokens
+// (llama.cpp's rule).
+constexpr const char* kEndTokens[] = {"<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end|>"};
+
+struct Vocabulary {
+  const std::vector<std::string>* tokens;
+  const std::vector<int64_t>* types;
+
+  int64_t size() const { return std::ssize(*tokens); }
+};
+
+absl::StatusOr<Vocabulary> ReadVocabulary(const GgufMetadata& metadata) {
+  constexpr char kTokens[] = "tokenizer.ggml.tokens", kTypes[] = "tokenizer.ggml.token_type";
+  Vocabulary vocabulary;
+  SHORTLIST_ASSIGN_OR_RETURN(vocabulary.tokens, metadata.Strings(kTokens));
+  SHORTLIST_ASSIGN_OR_RETURN(vocabulary.types, metadata.Ints(kTypes));
+  if (vocabulary.tokens == nullptr) return metadata.Invalid(kTokens, "missing");
+  if (vocabulary.types == nullptr) return metadata.Invalid(kTypes, "missing");
+  if (vocabulary.tokens->size() != vocabulary.types->size()) {
+    return metadata.Invalid(kTypes, absl::StrCat(vocabulary.types->size(), " types for ",
+                                                 vocabulary.tokens->size(), " tokens"));
+  }
+  for (size_t i = 0; i < vocabulary.tokens->size(); ++i) {
+    if (!FindInvalidUtf8((*vocabulary.tokens)[i])) continue;
+    return metadata.Invalid(kTokens, absl::StrCat("token ", i, " is not UTF-8"));
+  }
+  return vocabulary;
+}
+
+absl::StatusOr<bool> ReadBool(const GgufMetadata& metadata, const std::string& key) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto value, metadata.Int(key, 0, 1));
+  return value.value_or(0) == 1;
+}
+
+/// The id at tokenizer.ggml.NAME_token_id.
+absl::StatusOr<std::optional<int64_t>> ReadId(const GgufMetadata& metadata, const char* name,
+                                              const Vocabulary& vocabulary) {
+  return metadata.Int(absl::StrCat("tokenizer.ggml.", name, "_token_id"), 0, vocabulary.size() - 1);
+}
+
+/// Adds BOS before, or EOS after, each text; null if neither is added.
+absl::StatusOr<json> PostProcessor(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
+  json single = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}});
+  json pair = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+                           {{"Sequence", {{"id", "B"}, {"type_id", 1}}}}});
+  json special = json::object();
+  for (const char* name : {"bos", "eos"}) {
+    const std::string flag = absl::StrCat("tokenizer.ggml.add_", name, "_token");
+    SHORTLIST_ASSIGN_OR_RETURN(const bool is_added, ReadBool(metadata, flag));
+    if (!is_added) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(const auto id, ReadId(metadata, name, vocabulary));
+    if (!id) return metadata.Invalid(flag, absl::StrCat("there is no ", name, "_token_id"));
+    const std::string& token = (*vocabulary.tokens)[static_cast<size_t>(*id)];
+    special[token] = {{"id", token}, {"ids", {*id}}, {"tokens", {token}}};
+    const json piece = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
+    const bool is_first = std::string(name) == "bos";
+    single.insert(is_first ? single.begin() : single.end(), piece);
+    pair.insert(is_first ? pair.begin() : pair.end(), piece);
+  }
+  if (special.empty()) return json();
+  return json{{"type", "TemplateProcessing"},
+              {"single", std::move(single)},
+              {"pair", std::move(pair)},
+              {"special_tokens", std::move(special)}};
+}
+
+absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
+  constexpr char kModel[] = "tokenizer.ggml.model", kPre[] = "tokenizer.ggml.pre";
+  constexpr char kMerges[] = "tokenizer.ggml.merges";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto model, metadata.String(kModel));
+  if (!model || *model != "gpt2") {
+    return absl::UnimplementedError(std::string(
+        metadata
+            .Invalid(kModel, absl::StrCat(model ? Quote(*model) : "none",
+                                          " is not supported; \"gpt2\" (byte-level BPE) is"))
+            .message()));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto pre, metadata.String(kPre));
+  const std::optional<PreTokenizer> found = pre ? FindPreTokenizer(*pre) : std::nullopt;
+  if (!found) {
+    return absl::UnimplementedError(std::string(
+        metadata
+            .Invalid(kPre,
+                     absl::StrCat(pre ? Quote(*pre) : "none",
+                                  " is not supported; qwen2, llama-bpe, gpt-2 and smollm are"))
+            .message()));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::string>* merges, metadata.Strings(kMerges));
+  if (merges == nullptr) return metadata.Invalid(kMerges, "missing");
+  SHORTLIST_ASSIGN_OR_RETURN(json post_processor, PostProcessor(metadata, vocabulary));
+  json vocab = json::object(), added = json::array();
+  for (int64_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& token = (*vocabulary.tokens)[static_cast<size_t>(id)];
+    const int64_t type = (*vocabulary.types)[static_cast<size_t>(id)];
+    if (type == kUnused) continue;  // such tokens fill the rows of a padded embedding
+    if (!vocab.emplace(token, id).second) {
+      return metadata.Invalid("tokenizer.ggml.tokens",
+                              absl::StrCat("token ", id, " ", Quote(token), " occurs twice"));
+    }
+    if (type != kControl && type != kUserDefined) continue;
+    added.push_back({{"id", id},
+                     {"content", token},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", type == kControl}});
+  }
+  json bpe = {{"type", "BPE"},
+              {"dropout", json()},
+              {"unk_token", json()},
+              {"continuing_subword_prefix", ""},
+              {"end_of_word_suffix", ""},
+              {"fuse_unk", false},
+              {"byte_fallback", false},
+              {"ignore_merges", found->ignore_merges},
+              {"vocab", std::move(vocab)},
+              {"merges", *merges}};
+  json pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", found->pre_tokenizers}};
+  return json{{"version", "1.0"},
+              {"truncation", json()},
+              {"padding", json()},
+              {"added_tokens", std::move(added)},
+              {"normalizer", found->normalizer},
+              {"pre_tokenizer", std::move(pre_tokenizer)},
+              {"post_processor", std::move(post_processor)},
+              {"decoder", ByteLevel(false)},
+              {"model", std::move(bpe)}};
+}
+
+/// The template at tokenizer.chat_template, or a list with those of other names; null: none.
+absl::StatusOr<json> ChatTemplates(const GgufMetadata& metadata) {
+  constexpr char kKey[] = "tokenizer.chat_template";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto main, metadata.String(kKey));
+  json named = json::array();
+  const std::string prefix = absl::StrCat(kKey, ".");
+  for (const auto& [key, value] : metadata.values()) {
+    if (!key.starts_with(prefix)) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(const auto text, metadata.String(key));
+    named.push_back({{"name", key.substr(prefix.size())}, {"template", *text}});
+  }
+  if (named.empty()) return main ? json(*main) : json();
+  if (main) named.push_back({{"name", "default"}, {"template", *main}});
+  return named;
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, std::string>> GgufTokenizerDocuments(
+    const GgufMetadata& metadata, int64_t context_len) {
+  SHORTLIST_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ReadVocabulary(metadata));
+  SHORTLIST_ASSIGN_OR_RETURN(const json tokenizer, TokenizerJson(metadata, vocabulary));
+  // Not the class of the original: some classes of transformers 5 replace parts of tokenizer.json.
+  json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"clean_up_tokenization_spaces", false},
+                 {"model_max_length", context_len}};
+  json generation = json::object();
+  std::vector<int64_t> ends;
+  const auto add_end = [&ends](int64_t id) {
+    if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
+  };
+  for (const auto& [name, gguf] : {std::pair("bos", "bos"), std::pair("eos", "eos"),
+                                   std::pair("pad", "padding"), std::pair("unk", "unknown")}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto id, ReadId(metadata, gguf, vocabulary));
+    if (!id) continue;
+    config[absl::StrCat(name, "_token")] = (*vocabulary.tokens)[static_cast<size_t>(*id)];
+    if (std::string(name) == "eos") add_end(*id);
+    if (std::string(name) == "bos" || std::string(name) == "pad") {
+      generation[absl::StrCat(name, "_token_id")] = *id;
+    }
+  }
+  if (ends.empty()) return metadata.Invalid("tokenizer.ggml.eos_token_id", "missing");
+  for (const char* name : {"eot", "eom"}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto id, ReadId(metadata, name, vocabulary));
+    if (id) add_end(*id);
+  }
+  for (int64_t id = 0; id < vocabulary.size(); ++id) {
+    if ((*vocabulary.types)[static_cast<size_t>(id)] != kControl) continue;
+    for (const char* end : kEndTokens) {
+      if ((*vocabulary.tokens)[static_cast<size_t>(id)] == end) add_end(id);
+    }
+  }
+  generation["eos_token_id"] = ends;
+  SHORTLIST_ASSIGN_OR_RETURN(json chat_template, ChatTemplates(metadata));
+  if (!chat_template.is_null()) config["chat_template"] = std::move(chat_template);
+  // Merges and templates that are not UTF-8 match nothing and show as U+FFFD.
+  const auto dump = [](const json& document) {
+    return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  };
+  return std::map<std::string, std::string>{{"tokenizer.json", dump(tokenizer)},
+                                            {"tokenizer_config.json", dump(config)},
+                                            {"generation_config.json", dump(generation)}};
+}
+
+}  // namespace shortlist

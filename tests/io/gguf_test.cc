@@ -1,0 +1,284 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/thread_pool.h"
+#include "io/gguf/block_format.h"
+#include "io/gguf/gguf_file.h"
+#include "io/model_source.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
+#include "model/decoder.h"
+#include "nlohmann/json.hpp"
+#include "tests/model/model_fixture.h"
+#include "tests/support/temp_dir.h"
+#include "text/chat/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The little-endian bytes of a number.
+template <typename T>
+std::string Bytes(T value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+std::string Text(const std::string& text) { return Bytes<uint64_t>(text.size()) + text; }
+
+std::string Pair(const std::string& key, uint32_t type, const std::string& value) {
+  return Text(key) + Bytes(type) + value;
+}
+std::string IntPair(const std::string& key, uint32_t value) { return Pair(key, 4, Bytes(value)); }
+std::string TextPair(const std::string& key, const std::string& value) {
+  return Pair(key, 8, Text(value));
+}
+
+struct Tensor {
+  std::string name;
+  std::vector<uint64_t> extents;  // the fastest first
+  uint32_t type;
+  uint64_t offset;
+};
+
+/// A GGUF file of version 3 with `data_bytes` of zeros for tensors.
+std::string FileOf(const std::vector<std::string>& pairs, const std::vector<Tensor>& tensors,
+                   size_t data_bytes) {
+  std::string file =
+      "GGUF" + Bytes<uint32_t>(3) + Bytes<uint64_t>(tensors.size()) + Bytes<uint64_t>(pairs.size());
+  for (const std::string& pair : pairs) file += pair;
+  for (const Tensor& tensor : tensors) {
+    file += Text(tensor.name) + Bytes(static_cast<uint32_t>(tensor.extents.size()));
+    for (const uint64_t extent : tensor.extents) file += Bytes(extent);
+    file += Bytes(tensor.type) + Bytes(tensor.offset);
+  }
+  file.resize((file.size() + 31) / 32 * 32);
+  return file + std::string(data_bytes, '\0');
+}
+
+std::string FromHex(const std::string& hex) {
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+class GgufTest : public testing::Test {
+ protected:
+  std::string Error(const std::string& contents) {
+    const auto source = ModelSource::Open(dir_.Write("model.gguf", contents));
+    return source.ok() ? "" : std::string(source.status().message());
+  }
+
+  std::string LlamaBytes() {
+    return ReadFile(SourcePath("tests/reference/golden/gguf/llama.gguf"), int64_t{1} << 20).value();
+  }
+
+  TempDir dir_;
+};
+
+/// Values and their bf16 roundings, whole and in parts, against gguf.quants.dequantize.
+TEST_F(GgufTest, BlocksHaveTheReferencesValues) {
+  const json golden = json::parse(
+      ReadFile(SourcePath("tests/reference/golden/gguf/blocks.json"), int64_t{1} << 20).value());
+  std::mt19937 random(3);
+  int num_types = 0;
+  for (uint32_t id = 0; id < 64; ++id) {
+    const BlockFormat* format = FindBlockFormat(id);
+    if (format == nullptr || format->decode == nullptr) continue;
+    ++num_types;
+    SCOPED_TRACE(format->name);
+    const std::string blocks = FromHex(golden.at(format->name).at("blocks"));
+    const std::string bytes = FromHex(golden.at(format->name).at("values"));
+    std::vector<float> expected(bytes.size() / sizeof(float));
+    std::memcpy(expected.data(), bytes.data(), bytes.size());
+    std::vector<float> values(expected.size());
+    const auto num_blocks = static_cast<int64_t>(blocks.size()) / format->num_bytes;
+    ASSERT_EQ(num_blocks * format->num_elements, std::ssize(values));
+    for (int64_t b = 0; b < num_blocks; ++b) {
+      format->decode(reinterpret_cast<const uint8_t*>(blocks.data()) + b * format->num_bytes,
+                     values.data() + b * format->num_elements);
+    }
+    EXPECT_EQ(values, expected);
+
+    const auto columns = static_cast<uint64_t>(expected.size() / 2);
+    std::string file = FileOf({}, {{"w", {columns, 2}, id, 0}}, 0) + blocks;
+    const auto opened = GgufFile::Open(dir_.Write("blocks.gguf", file));
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const TensorFile tensors(opened->file, opened->tensors);
+    const TensorEntry& entry = tensors.entries().at("w");
+    EXPECT_THAT(entry.shape, ElementsAre(2, columns));
+    EXPECT_EQ(entry.dtype, DType::kBf16);
+    for (int i = 0; i < 50; ++i) {
+      const auto begin = static_cast<int64_t>(random() % expected.size());
+      const auto count = static_cast<int64_t>(random() % (expected.size() - begin) + 1);
+      std::vector<uint16_t> read(static_cast<size_t>(count));
+      ASSERT_TRUE(tensors.Read(entry, 2 * begin, 2 * count, read.data()).ok());
+      for (int64_t k = 0; k < count; ++k) {
+        ASSERT_EQ(read[k], FloatToBf16(expected[begin + k])) << begin << " + " << k;
+      }
+    }
+  }
+  EXPECT_EQ(num_types, 9);
+}
+
+TEST_F(GgufTest, LlamaHasTheStatesOfItsCheckpoint) {
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/llama.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  ThreadPool pool(2);
+  const auto config = ReadModelConfig(*source);
+  ASSERT_TRUE(config.ok()) << config.status();
+  auto decoder = Decoder::Load(*source, std::nullopt, pool);
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  const auto original =
+      LoadOrDie(SourcePath("tests/reference/golden/llama_mha"), std::nullopt, pool);
+  EXPECT_EQ((*decoder)->weight_dtype(), DType::kF32);
+  const std::vector<TokenId> tokens = RandomTokens(20, config->vocab_size, /*seed=*/5);
+  EXPECT_EQ(RunChain(**decoder, tokens), RunChain(*original, tokens));
+  EXPECT_TRUE(source->CheckUnchanged().ok());
+}
+
+TEST_F(GgufTest, TokenizerAndTemplateComeFromTheMetadata) {
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/llama.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto tokenizer = OpenTokenizer(*source);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->size(), 95);
+  const auto ids = (*tokenizer)->Encode("abcb<user>");
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_THAT(*ids, ElementsAre(TokenId{92}, TokenId{91}, TokenId{65}, TokenId{94}));
+  const auto generation = ReadGenerationConfig(*source, 100);
+  EXPECT_THAT(*generation->eos_token_ids, ElementsAre(93));
+  EXPECT_TRUE(ChatTemplate::Load(*source).ok());
+}
+
+TEST_F(GgufTest, PartsAreOneModel) {
+  const std::string parts = SourcePath("tests/reference/golden/gguf/parts-0000");
+  const auto first = ReadFile(parts + "1-of-00002.gguf", int64_t{1} << 20).value();
+  const auto second = ReadFile(parts + "2-of-00002.gguf", int64_t{1} << 20).value();
+  const auto whole = ModelSource::Open(SourcePath("tests/reference/golden/gguf/llama.gguf"));
+  const auto joined = ModelSource::Open(parts + "1-of-00002.gguf");
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  ThreadPool pool(1);
+  const std::vector<TokenId> tokens = RandomTokens(20, 100, /*seed=*/5);
+  EXPECT_EQ(RunChain(**Decoder::Load(*joined, std::nullopt, pool), tokens),
+            RunChain(**Decoder::Load(*whole, std::nullopt, pool), tokens));
+
+  const auto error = [&](const std::string& path) {
+    return std::string(ModelSource::Open(path).status().message());
+  };
+  EXPECT_THAT(error(parts + "2-of-00002.gguf"), HasSubstr("this is part 2; open the first"));
+  EXPECT_THAT(error(dir_.Write("m.gguf", first)), HasSubstr("must end in -00001-of-00002.gguf"));
+  const std::string path = dir_.Write("m-00001-of-00002.gguf", first);
+  EXPECT_THAT(error(path), HasSubstr("m-00002-of-00002.gguf"));
+  dir_.Write("m-00002-of-00002.gguf", first);
+  EXPECT_THAT(error(path), HasSubstr("says it is part 1 of 2, not 2 of 2"));
+  dir_.Write("m-00002-of-00002.gguf",
+             FileOf({IntPair("split.count", 2), IntPair("split.no", 1)}, {}, 0));
+  EXPECT_THAT(error(path), HasSubstr("split.tensors.count: 21, but the parts have 11"));
+  dir_.Write("m-00002-of-00002.gguf", second);
+  EXPECT_EQ(error(path), "");
+}
+
+TEST_F(GgufTest, DamagedHeadersAreRejected) {
+  const std::string arch = TextPair("general.architecture", "llama");
+  const Tensor good{"token_embd.weight", {32, 2}, 0, 0};
+  EXPECT_THAT(Error("GGUF"), HasSubstr("fewer than 24 bytes"));
+  EXPECT_THAT(Error("GGML" + std::string(40, '\0')), HasSubstr("does not begin with \"GGUF\""));
+  EXPECT_THAT(Error("GGUF" + Bytes<uint32_t>(1) + std::string(40, '\0')), HasSubstr("version 1"));
+  EXPECT_THAT(
+      Error("GGUF" + Bytes<uint32_t>(3) + Bytes<uint64_t>(1u << 20) + std::string(40, '\0')),
+      HasSubstr("1048576 tensors, more than"));
+  EXPECT_THAT(Error("GGUF" + Bytes<uint32_t>(3) + Bytes<uint64_t>(0) + Bytes<uint64_t>(UINT64_MAX)),
+              HasSubstr("18446744073709551615 metadata pairs, more than 0"));
+  EXPECT_THAT(Error(FileOf({arch, arch}, {}, 0)), HasSubstr("occurs twice"));
+  EXPECT_THAT(Error(FileOf({Pair("k", 9, Bytes<uint32_t>(9) + Bytes<uint64_t>(1))}, {}, 64)),
+              HasSubstr("an array of type 9 is not supported"));
+  EXPECT_THAT(Error(FileOf({Pair("k", 9, Bytes<uint32_t>(0) + Bytes<uint64_t>(1u << 30))}, {}, 64)),
+              HasSubstr("1073741824 elements of an array, more than"));
+  EXPECT_THAT(Error(FileOf({Pair("k", 13, "")}, {}, 64)), HasSubstr("unknown type 13"));
+  EXPECT_THAT(Error(FileOf({Pair("k", 10, Bytes(UINT64_MAX))}, {}, 0)), HasSubstr("below 2^63"));
+  EXPECT_THAT(Error(FileOf({Pair("k", 8, Bytes<uint64_t>(1000))}, {}, 0)),
+              HasSubstr("1000 bytes of a text, more than"));
+  EXPECT_THAT(Error(FileOf({arch, IntPair("general.alignment", 0)}, {}, 0)),
+              HasSubstr("general.alignment: 0 not in [1, "));
+  const auto with = [&](const std::vector<Tensor>& tensors) {
+    return Error(FileOf({arch}, tensors, 256));
+  };
+  EXPECT_THAT(with({good, good}), HasSubstr("occurs twice"));
+  EXPECT_THAT(with({good, {"output.weight", {32}, 0, 64}}), HasSubstr("overlap"));
+  EXPECT_THAT(with({{"token_embd.weight", {32, 3}, 0, 0}}), HasSubstr("exceed the 256 bytes"));
+  EXPECT_THAT(with({{"token_embd.weight", {32}, 0, UINT64_MAX / 2}}),
+              HasSubstr("no multiple of 32"));
+  EXPECT_THAT(with({{"token_embd.weight", {32}, 0, (UINT64_MAX / 2) & ~31ull}}),
+              HasSubstr("exceed the 256 bytes"));
+  EXPECT_THAT(with({{"token_embd.weight", {1ull << 40, 1ull << 40}, 0, 0}}), HasSubstr("2^63"));
+  EXPECT_THAT(with({{"token_embd.weight", {0}, 0, 0}}), HasSubstr("an extent of 0"));
+  EXPECT_THAT(with({{"token_embd.weight", {}, 0, 0}}), HasSubstr("0 dimensions"));
+  EXPECT_THAT(with({{"token_embd.weight", {48}, 8, 0}}), HasSubstr("no whole blocks of Q8_0"));
+  EXPECT_THAT(with({{"token_embd.weight", {256}, 16, 0}}),
+              AllOf(HasSubstr("IQ2_XXS is not supported"), HasSubstr("Q4_K")));
+  EXPECT_THAT(with({{"token_embd.weight", {256}, 99, 0}}), HasSubstr("type 99"));
+  EXPECT_THAT(with({{"rope_freqs.weight", {32}, 0, 0}}),
+              HasSubstr("tensor \"rope_freqs.weight\" is not part of a llama model"));
+}
+
+TEST_F(GgufTest, MetadataThatIsNotKnownIsRejected) {
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string file = LlamaBytes();
+    const size_t at = file.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    EXPECT_EQ(from.size(), to.size());
+    return Error(file.replace(at, from.size(), to));
+  };
+  EXPECT_THAT(changed(Text("llama"), Text("grogu")),
+              HasSubstr("\"grogu\" is not supported; llama, qwen2, qwen3 are"));
+  EXPECT_THAT(changed("gpt-2", "gpt-9"), HasSubstr("\"gpt-9\" is not supported; qwen2"));
+  EXPECT_THAT(changed("gpt2", "bert"), HasSubstr("\"bert\" is not supported"));
+  EXPECT_THAT(changed("llama.block_count", "llama.blockXcount"),
+              HasSubstr("llama.blockXcount: not supported: it may change the result"));
+  EXPECT_THAT(changed("tokenizer.ggml.merges", "tokenizer.ggml.mergeX"),
+              HasSubstr("tokenizer.ggml.merges: missing"));
+  EXPECT_THAT(changed("abc", "ab\xFF"), HasSubstr("token 91 is not UTF-8"));
+}
+
+/// Truncated at every length, and with any byte changed: an error or a model, never a crash.
+TEST_F(GgufTest, MutatedFilesEndInAnErrorOrAModel) {
+  const std::string good = LlamaBytes();
+  std::mt19937 random(11);
+  const size_t header = good.find("blk.0.") + 2000;
+  for (size_t size = 0; size < header; size += 1 + random() % 40) {
+    EXPECT_NE(Error(good.substr(0, size)), "") << size;
+  }
+  for (int i = 0; i < 300; ++i) {
+    std::string file = good;
+    for (int k = 0; k < 1 + i % 3; ++k) {
+      file[random() % header] = static_cast<char>(random());
+    }
+    Error(file);
+  }
+}
+
+TEST_F(GgufTest, ChangedFileIsNoticed) {
+  const std::string path = dir_.Write("m.gguf", LlamaBytes());
+  const auto source = ModelSource::Open(path);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_TRUE(source->CheckUnchanged().ok());
+  dir_.Write("m.gguf", LlamaBytes() + "x");
+  EXPECT_THAT(std::string(source->CheckUnchanged().message()), HasSubstr("has changed"));
+  EXPECT_TRUE(absl::IsNotFound(ModelSource::Open(dir_.Join("none.gguf")).status()));
+}
+
+}  // namespace
+}  // namespace shortlist
