@@ -222,7 +222,7 @@ class Model {
 
 class RadixCacheRandomTest : public testing::TestWithParam<bool> {};
 
-TEST_P(RadixCacheRandomTest, AgreesWithTheOracle) {
+TEST_P(RadixCacheRandomTest, MatchesOracle) {
   const uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   const int64_t num_ops = NumRandomOps(500'000);

@@ -197,14 +197,16 @@ class RouterEqualityTest : public testing::Test {
 DemoPair* RouterEqualityTest::pair_ = nullptr;
 std::vector<std::vector<TokenId>> RouterEqualityTest::prompts_;
 
-TEST_F(RouterEqualityTest, GreedyOutputIsThePlainOne) { ExpectAllEqualPlain(/*temperature=*/0.0); }
+TEST_F(RouterEqualityTest, GreedyOutputEqualsPlainDecoding) {
+  ExpectAllEqualPlain(/*temperature=*/0.0);
+}
 
-TEST_F(RouterEqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
+TEST_F(RouterEqualityTest, SampledOutputEqualsPlainDecodingForSameSeed) {
   ExpectAllEqualPlain(/*temperature=*/0.8);
 }
 
 /// Requests that end before anything is drafted for them: by their length, or by a stop.
-TEST_F(RouterEqualityTest, PromptsOfShortRequestsAreSharedAsWithoutADraft) {
+TEST_F(RouterEqualityTest, ShortRequestsSharePromptsWithAnyDraft) {
   struct Short {
     int64_t max_new_tokens;
     bool stops;  // with its first token
@@ -249,7 +251,7 @@ TEST_F(RouterEqualityTest, PromptsOfShortRequestsAreSharedAsWithoutADraft) {
   }
 }
 
-TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindThePromptOfAShortRequest) {
+TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterShortRequest) {
   for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
     SequenceStats stats[2];
     std::vector<std::vector<TokenId>> outputs[2];
@@ -282,7 +284,7 @@ TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindThePromptOfAShortRequest) {
   }
 }
 
-TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindACachedPrefix) {
+TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterCachedPrefix) {
   SamplingParams sampling{.max_new_tokens = 24};
   for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     const CaseResult cached = Run({.name = "cached", .drafter = drafter}, sampling);

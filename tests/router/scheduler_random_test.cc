@@ -148,7 +148,7 @@ class Load {
   std::map<int64_t, std::unique_ptr<TokensReq>> live_;
 };
 
-TEST(SchedulerRandomTest, HoldsItsInvariants) {
+TEST(SchedulerRandomTest, InvariantsHoldUnderRandomLoad) {
   const uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   const int64_t num_ops = NumRandomOps(500'000);
