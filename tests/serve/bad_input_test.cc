@@ -173,7 +173,7 @@ std::string With(const json& good, const std::string& name, const std::string& v
 
 class BadInputTest : public ServeTest {};
 
-TEST_F(BadInputTest, EveryFieldRefusesWhatItIsNotAndNamesItself) {
+TEST_F(BadInputTest, EveryFieldRejectsBadValueByName) {
   Start();
   HttpClient client = Connect();
   for (const RouteCase& route : Routes()) {
@@ -211,7 +211,7 @@ TEST_F(BadInputTest, MissingFieldsAreNamed) {
   EXPECT_EQ(client.Post("/generate", R"({"text": "a", "input_ids": [1]})").status, 400);
 }
 
-TEST_F(BadInputTest, BodiesThatAreNoJsonGetTheDialectsError) {
+TEST_F(BadInputTest, NonJsonBodyGetsErrorOfDialect) {
   Start();
   HttpClient client = Connect();
   const std::string deep(100'000, '[');
@@ -228,7 +228,7 @@ TEST_F(BadInputTest, BodiesThatAreNoJsonGetTheDialectsError) {
   }
 }
 
-TEST_F(BadInputTest, HugeAsksAreRefusedBeforeTheyCost) {
+TEST_F(BadInputTest, HugeRequestsAreRejectedEarly) {
   Start();
   HttpClient client = Connect();
   json prompts = json::array();

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class ContextLengthTest : public ApiTest {};
 
-TEST_F(ContextLengthTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
+TEST_F(ContextLengthTest, OversizedRequestGetsErrorClientsParse) {
   Start();
   HttpClient client = Connect();
   const auto error = [&](const std::string& path, const json& body) {
@@ -52,7 +52,7 @@ TEST_F(ContextLengthTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLoo
   EXPECT_EQ(chat["param"], "messages");
 }
 
-TEST_F(ContextLengthTest, WhatTheSchedulerCannotPlaceIsRefusedWithTheSameCode) {
+TEST_F(ContextLengthTest, UnschedulableRequestGetsSameCode) {
   Start();
   engine_.max_total_tokens = 100;
   HttpClient client = Connect();
@@ -66,7 +66,7 @@ TEST_F(ContextLengthTest, WhatTheSchedulerCannotPlaceIsRefusedWithTheSameCode) {
   EXPECT_EQ(worker["error_code"], 40303);
 }
 
-TEST_F(ContextLengthTest, AWorkersRequestGetsWhatTheContextHasRoomFor) {
+TEST_F(ContextLengthTest, WorkerRequestIsClampedToContext) {
   Start();
   HttpClient client = Connect();
   const json reply =

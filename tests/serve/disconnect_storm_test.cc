@@ -195,7 +195,7 @@ class DisconnectStormTest : public EncoderTest {
   std::unique_ptr<DynamicVocabularyManager> manager_;
 };
 
-TEST_F(DisconnectStormTest, EveryRouteOutlivesItsClients) {
+TEST_F(DisconnectStormTest, EveryRouteSurvivesDisconnects) {
   const std::chrono::seconds duration(FromEnvironment("SHORTLIST_STORM_SECONDS", 2));
   const uint64_t seed = FromEnvironment("SHORTLIST_STORM_SEED", std::random_device{}());
   std::cout << "SHORTLIST_STORM_SEED=" << seed << "\n";

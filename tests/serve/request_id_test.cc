@@ -43,7 +43,7 @@ uint64_t Next(const std::array<uint64_t, 312>& outputs) {
   return y ^ (y >> 43);
 }
 
-TEST(RequestIdTest, TheNextDoesNotFollowFromThoseBefore) {
+TEST(RequestIdTest, NextIdIsUnpredictable) {
   std::mt19937_64 known(7);
   std::array<uint64_t, 312> outputs;
   for (uint64_t& output : outputs) output = known();

@@ -133,7 +133,7 @@ TEST_F(ShutdownTest, RequestsWithoutReplyGet503) {
 }
 
 /// It does not end with what is generated.
-TEST_F(ShutdownTest, RequestThatIsStillSentGets503) {
+TEST_F(ShutdownTest, PartiallySentRequestGets503) {
   StartWithLog();
   HttpClient half_header = Connect(), half_body = Connect();
   half_header.Send("POST /generate HTTP/1.1\r\nHo");
@@ -151,7 +151,7 @@ TEST_F(ShutdownTest, RequestThatIsStillSentGets503) {
 }
 
 /// A reader that takes nothing cannot be told, and does not hold up the end.
-TEST_F(ShutdownTest, ReaderThatTakesNothingIsCut) {
+TEST_F(ShutdownTest, ClientThatReadsNothingIsCut) {
   engine_.step_us = 0;
   StartWithLog();
   json body = completion_;

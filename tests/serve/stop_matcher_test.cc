@@ -8,7 +8,7 @@
 namespace shortlist {
 namespace {
 
-TEST(StopMatcherTest, HoldsBackWhatMayBecomeAStop) {
+TEST(StopMatcherTest, HoldsBackPossibleStop) {
   StopMatcher matcher({"###"});
   EXPECT_EQ(matcher.Append("a#"), "a");
   EXPECT_EQ(matcher.Append("#b"), "##b");
@@ -18,7 +18,7 @@ TEST(StopMatcherTest, HoldsBackWhatMayBecomeAStop) {
   EXPECT_EQ(matcher.Append("more"), "");
 }
 
-TEST(StopMatcherTest, AStopMayBeginButNotEndInWhatIsPassed) {
+TEST(StopMatcherTest, PassedTextMayBeginButNotEndStop) {
   StopMatcher matcher({"abcd", "bc"});
   EXPECT_EQ(matcher.Pass("bcab"), "bc");
   EXPECT_EQ(matcher.Pass("c"), "");
@@ -30,7 +30,7 @@ TEST(StopMatcherTest, AStopMayBeginButNotEndInWhatIsPassed) {
   EXPECT_EQ(other.match(), "bc");
 }
 
-TEST(StopMatcherTest, TellsTheRestAtTheEnd) {
+TEST(StopMatcherTest, ReturnsHeldTextAtEnd) {
   StopMatcher matcher({"stop"});
   EXPECT_EQ(matcher.Append("sto"), "");
   EXPECT_EQ(matcher.Finish(), "sto");
@@ -52,7 +52,7 @@ std::pair<std::string, std::string> Oracle(const std::string& text,
   return {text, ""};
 }
 
-TEST(StopMatcherTest, PiecesMakeNoDifference) {
+TEST(StopMatcherTest, ResultIsIndependentOfPieces) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);

@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Clock = std::chrono::steady_clock;
 
-TEST(AccessLogTest, AClientsValuesForgeNoFields) {
+TEST(AccessLogTest, ClientValuesCannotForgeFields) {
   testing::internal::CaptureStderr();
   {
     AccessLog log(STDERR_FILENO);
@@ -93,7 +93,7 @@ class StuckLogTest : public testing::TestWithParam<Ends::Kind> {
   Ends ends_{GetParam()};
 };
 
-TEST_P(StuckLogTest, AFullDescriptorHoldsNobodyUp) {
+TEST_P(StuckLogTest, FullDescriptorBlocksNoRequest) {
   ends_.Fill();
   const Clock::time_point begin = Clock::now();
   {
@@ -105,13 +105,13 @@ TEST_P(StuckLogTest, AFullDescriptorHoldsNobodyUp) {
   EXPECT_EQ(fcntl(ends_.writer(), F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_P(StuckLogTest, AClosedDescriptorKillsNobody) {
+TEST_P(StuckLogTest, ClosedDescriptorIsHarmless) {
   ends_.CloseReader();
   AccessLog log(ends_.writer());
   for (int i = 0; i < 20'000; ++i) log.Write("line", "number=1");
 }
 
-TEST_P(StuckLogTest, WhatWasDroppedIsToldOnceThereIsRoom) {
+TEST_P(StuckLogTest, DroppedLinesAreReportedLater) {
   ends_.Fill();
   AccessLog log(ends_.writer());
   for (int i = 0; i < 20'000; ++i) log.Write("line", absl::StrCat("number=", i));
@@ -156,7 +156,7 @@ TEST_F(LogFileTest, IsAppendedTo) {
   EXPECT_THAT(Contents(path_), testing::MatchesRegex("before\ntime=[^ ]* event=one\n"));
 }
 
-TEST_F(LogFileTest, IsOpenedAnewWhenItWasMovedAway) {
+TEST_F(LogFileTest, IsReopenedAfterMove) {
   auto log = AccessLog::Open(path_);
   ASSERT_TRUE(log.ok()) << log.status();
   (*log)->Write("one");
@@ -170,7 +170,7 @@ TEST_F(LogFileTest, IsOpenedAnewWhenItWasMovedAway) {
   EXPECT_THAT(Contents(path_), HasSubstr("event=two"));
 }
 
-TEST_F(LogFileTest, ThatCannotBeOpenedIsNamed) {
+TEST_F(LogFileTest, UnopenableFileIsNamed) {
   const absl::Status status = AccessLog::Open(path_ + "-none/log").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + "-none/log"));
@@ -178,7 +178,7 @@ TEST_F(LogFileTest, ThatCannotBeOpenedIsNamed) {
   EXPECT_FALSE(AccessLog::Open(path_).ok());
 }
 
-TEST_F(LogFileTest, AtItsLargestSizeKillsNobody) {
+TEST_F(LogFileTest, SizeLimitIsHarmless) {
   rlimit old_limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const rlimit limit{.rlim_cur = 1000, .rlim_max = old_limit.rlim_max};

@@ -20,7 +20,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST_F(ServeTest, ADraftThatFailsIsToldOfWheneverItsFailuresHaveDoubled) {
+TEST_F(ServeTest, DraftFailuresAreLoggedAtEachDoubling) {
   const std::string path =
       (std::filesystem::temp_directory_path() / absl::StrCat("server_log.", ::getpid())).string();
   std::atomic<int64_t> num_failures = 0;
@@ -55,7 +55,7 @@ TEST_F(ServeTest, ADraftThatFailsIsToldOfWheneverItsFailuresHaveDoubled) {
   std::filesystem::remove(path);
 }
 
-TEST_F(ServeTest, TheLogBeginsWithWhatIsServedAndWhere) {
+TEST_F(ServeTest, LogBeginsWithModelAndAddress) {
   const std::string path =
       (std::filesystem::temp_directory_path() / absl::StrCat("server_log.", ::getpid())).string();
   Start([&](Server::Options& options) {

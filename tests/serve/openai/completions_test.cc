@@ -12,7 +12,7 @@ using nlohmann::json;
 
 class CompletionsTest : public ApiTest {};
 
-TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
+TEST_F(CompletionsTest, EchoedPromptsHaveLogprobs) {
   Start();
   HttpClient client = Connect();
   // Text beyond ASCII, and a control token that someone spelled.
@@ -77,7 +77,7 @@ TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
 }
 
 /// What speculation did, in vLLM's shape and as /generate tells it.
-TEST_F(CompletionsTest, RepliesTellWhatSpeculationDid) {
+TEST_F(CompletionsTest, RepliesReportSpeculation) {
   Start();
   const json params = {{"temperature", 0}, {"max_new_tokens", 40}};
   const json meta = Connect()
@@ -115,7 +115,7 @@ TEST_F(CompletionsTest, RepliesTellWhatSpeculationDid) {
   }
 }
 
-TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingTellNoSpeculation) {
+TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingReportNoSpeculation) {
   Start();
   json body = {{"prompt", kPrompt}, {"max_tokens", 10}, {"n", 2}};
   EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
@@ -125,7 +125,7 @@ TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingTellNoSpeculation) {
   EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
 }
 
-TEST_F(CompletionsTest, OpenAiStreamsJoinToTheWhole) {
+TEST_F(CompletionsTest, StreamPiecesJoinToWholeText) {
   Start();
   HttpClient client = Connect();
   const std::string text = Text(Ids(kPrompt, 40));

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class GenerateTest : public ApiTest {};
 
-TEST_F(GenerateTest, GenerateTellsWhatSglangTells) {
+TEST_F(GenerateTest, RepliesLikeSglang) {
   Start();
   const HttpReply reply = Connect().Post(
       "/generate", json{{"rid", "mine"},
@@ -39,7 +39,7 @@ TEST_F(GenerateTest, GenerateTellsWhatSglangTells) {
   }
 }
 
-TEST_F(GenerateTest, DynamicTokenIdsReachTheEngine) {
+TEST_F(GenerateTest, DynamicTokenIdsReachEngine) {
   Start();
   HttpClient client = Connect();
   json body = {{"text", kPrompt}, {"dynamic_token_ids", {7, 3}}, {"sampling_params", {{"n", 2}}}};
@@ -59,7 +59,7 @@ TEST_F(GenerateTest, DynamicTokenIdsReachTheEngine) {
   }
 }
 
-TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
+TEST_F(GenerateTest, PromptLogprobsBeginAtRequestedPosition) {
   Start();
   HttpClient client = Connect();
   const std::vector<TokenId> prompt = *encoder_.Encode(kPrompt, {});
@@ -115,7 +115,7 @@ TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
   EXPECT_EQ(beyond.Json()["error"]["param"], "logprob_start_len");
 }
 
-TEST_F(GenerateTest, SglangStreamsAreCumulativeAndEndWithTheWhole) {
+TEST_F(GenerateTest, StreamsAreCumulative) {
   Start();
   const std::string text = Text(Ids(kPrompt, 40));
   const HttpReply reply = Connect().Post(
@@ -140,7 +140,7 @@ TEST_F(GenerateTest, SglangStreamsAreCumulativeAndEndWithTheWhole) {
   EXPECT_EQ(from_tokens, text);
 }
 
-TEST_F(GenerateTest, APlainRequestIsNotDraftedForAndNotCounted) {
+TEST_F(GenerateTest, PlainRequestIsNeitherDraftedNorCounted) {
   Start();
   HttpClient client = Connect();
   json body = {{"text", kPrompt}, {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 9}}}};

@@ -29,7 +29,7 @@ TEST_F(InfoTest, VersionAndPingNeedNoKey) {
   EXPECT_EQ(client.Get("/tokenizer_info").status, 401);
 }
 
-TEST_F(InfoTest, GatewaysFindWhatTheyAskFor) {
+TEST_F(InfoTest, GatewaysFindRequiredFields) {
   Start();
   HttpClient client = Connect();
   EXPECT_EQ(client.Get("/health_generate").status, 200);
@@ -56,7 +56,7 @@ TEST_F(InfoTest, GatewaysFindWhatTheyAskFor) {
   }
 }
 
-TEST_F(InfoTest, MetricsCountTheStepsOfTheEngine) {
+TEST_F(InfoTest, MetricsCountEngineSteps) {
   Start([this](Server::Options& options) {
     options.generator.load = [this] {
       EngineLoad load = engine_.Load();
@@ -76,7 +76,7 @@ TEST_F(InfoTest, MetricsCountTheStepsOfTheEngine) {
   }
 }
 
-TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
+TEST_F(InfoTest, AcceptLengthAndCoverageAgreeEverywhere) {
   Start();
   HttpClient client = Connect();
   const json reply =
@@ -106,7 +106,7 @@ TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
   EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
 }
 
-TEST_F(InfoTest, GatewaysFindTheSizeOfTheCacheInLabels) {
+TEST_F(InfoTest, LabelsHoldCacheSize) {
   Start();
   const std::string first = Connect().Get("/metrics").body;
   for (const std::string& text : {first, Connect().Get("/metrics").body}) {
@@ -117,14 +117,14 @@ TEST_F(InfoTest, GatewaysFindTheSizeOfTheCacheInLabels) {
   }
 }
 
-TEST_F(InfoTest, WithoutADraftNoAcceptLengthIsTold) {
+TEST_F(InfoTest, WithoutDraftNoAcceptLengthIsReported) {
   Start([](Server::Options& options) { options.service.num_draft_tokens = 0; });
   const json state = Connect().Get("/server_info").Json()["internal_states"][0];
   EXPECT_FALSE(state.contains("avg_spec_accept_length"));
   EXPECT_FALSE(state.contains("coverage"));
 }
 
-TEST_F(InfoTest, WaitingTokensAreThoseOfTheQueueAndThoseOnTheirWayToIt) {
+TEST_F(InfoTest, WaitingTokensIncludeRequestsNotYetQueued) {
   Start();
   HttpClient client = Connect(), first = Connect(), second = Connect();
   EXPECT_EQ(client.Get("/get_load").Json()[0]["num_pending_tokens"], 0);
