@@ -42,7 +42,7 @@ std::vector<std::string> SketchesIn(const std::string& folder) {
   return names;
 }
 
-TEST(LearnedSketchTest, IsKeptForTheNextRunAndTheOutputStays) {
+TEST(LearnedSketchTest, IsCachedAndKeepsOutput) {
   const TempDir dir;
   const ProcessOutcome full =
       RunBinary(Args{"generate"} + DemoPair() + kPrompts + Args{"--vocab", "full"});
@@ -67,7 +67,7 @@ TEST(LearnedSketchTest, IsKeptForTheNextRunAndTheOutputStays) {
   EXPECT_TRUE(spoilt.out == full.out);
 }
 
-TEST(LearnedSketchTest, ACacheThatCannotBeWrittenIsNoHindrance) {
+TEST(LearnedSketchTest, UnwritableCacheIsIgnored) {
   const TempDir dir;
   dir.Write("file", "");
   for (int i = 0; i < 20; ++i) {
@@ -81,7 +81,7 @@ TEST(LearnedSketchTest, ACacheThatCannotBeWrittenIsNoHindrance) {
   FAIL() << "no sketch was fitted";
 }
 
-TEST(SpeedNoteTest, GenerateTellsSpeedAndAcceptLengthOnStandardError) {
+TEST(SpeedNoteTest, GeneratePrintsSpeedAndAcceptLengthToStderr) {
   const Args few = {"--prompt", "The `vector` class", "--max-new-tokens", "8", "--threads", "1"};
   const ProcessOutcome drafted =
       RunBinary(Args{"generate"} + DemoPair() + few + Args{"--vocab", "full"});

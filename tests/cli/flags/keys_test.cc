@@ -40,7 +40,7 @@ std::string KeysError(const ServeFlags& flags, std::string& warnings) {
   return std::string(status.message());
 }
 
-TEST(KeysTest, AnEmptyKeyInTheEnvironmentIsNoOpenServer) {
+TEST(KeysTest, EmptyKeyInEnvironmentIsRejected) {
   for (const char* name : {"SHORTLIST_API_KEY", "SHORTLIST_ADMIN_KEY"}) {
     for (const char* value : {"", " ", "two words", "key "}) {
       const Variable variable(name, value);
@@ -51,7 +51,7 @@ TEST(KeysTest, AnEmptyKeyInTheEnvironmentIsNoOpenServer) {
   }
 }
 
-TEST(KeysTest, FlagsComeBeforeTheEnvironmentAndTheFileComesWithBoth) {
+TEST(KeysTest, FlagsOverrideEnvironmentAndFileAddsToBoth) {
   const TempDir dir;
   const std::string file = dir.Write("keys", "bob one\ntwo\n");
   chmod(file.c_str(), 0600);

@@ -74,13 +74,13 @@ TEST_F(CompletionTest, BashOffersCommandsFlagsValuesAndFiles) {
   EXPECT_THAT(Offered("generate --temperature \"\""), IsEmpty());
 }
 
-TEST_F(CompletionTest, BashDoesNotOfferTheFlagsOfOtherCommands) {
+TEST_F(CompletionTest, BashDoesNotOfferFlagsOfOtherCommands) {
   EXPECT_THAT(Offered("generate --"), Not(Contains("--admin-key")));
   EXPECT_THAT(Offered("serve --"), Not(Contains("--tensor-parallel-size")));
   EXPECT_THAT(Offered("serve --"), Contains("--admin-key"));
 }
 
-TEST_F(CompletionTest, TheScriptForZshParsesAndNamesEveryCommand) {
+TEST_F(CompletionTest, ZshScriptParsesAndNamesEveryCommand) {
   const std::string script = ZshCompletion(DescribeCommand(line_.app()));
   EXPECT_THAT(script, HasSubstr("#compdef shortlist\n"));
   EXPECT_THAT(script, HasSubstr("_shortlist_vocab_coverage() {"));
@@ -91,7 +91,7 @@ TEST_F(CompletionTest, TheScriptForZshParsesAndNamesEveryCommand) {
   EXPECT_EQ(Shell(absl::StrCat("zsh -n ", dir_.Join("_shortlist"), " 2>&1")).second, "");
 }
 
-TEST_F(CompletionTest, TheManualPageHasEveryFlagAndRendersWithoutAWarning) {
+TEST_F(CompletionTest, ManualPageHasEveryFlagAndNoWarning) {
   const CommandSpec program = DescribeCommand(line_.app());
   dir_.Write("shortlist.1", ManPage(program, "1.2.3"));
   const std::string page = ManPage(program, "1.2.3");
@@ -112,7 +112,7 @@ TEST_F(CompletionTest, TheManualPageHasEveryFlagAndRendersWithoutAWarning) {
   EXPECT_EQ(out, "");
 }
 
-TEST(CompletionCommandTest, TheProgramWritesWhatItsFlagsAre) {
+TEST(CompletionCommandTest, WritesItsFlags) {
   for (const char* shell : {"bash", "zsh"}) {
     const ProcessOutcome outcome = RunBinary({"completion", shell});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
