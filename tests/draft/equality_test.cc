@@ -91,11 +91,11 @@ class EqualityTest : public testing::Test {
 };
 DemoPair* EqualityTest::pair_ = nullptr;
 
-TEST_F(EqualityTest, GreedyOutputIsThePlainOne) {
+TEST_F(EqualityTest, GreedyOutputEqualsPlainDecoding) {
   ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/kShortSuites ? 24 : 128));
 }
 
-TEST_F(EqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
+TEST_F(EqualityTest, SampledOutputEqualsPlainDecodingForSameSeed) {
   ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/kShortSuites ? 24 : 128));
 }
 
@@ -171,7 +171,7 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
   }
 }
 
-TEST_F(EqualityTest, ThreadsDoNotChangeTheOutput) {
+TEST_F(EqualityTest, ThreadsDoNotChangeOutput) {
   const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/100);
   RunConfig config;
   config.sampling = Sampled(/*max_new_tokens=*/40);
@@ -234,7 +234,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
   SetIsa(detected);
 }
 
-TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
+TEST_F(EqualityTest, QuantizedDraftsKeepTargetOutput) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 5, /*max_len=*/60);
   int64_t num_accepted = 0;  // of the EAGLE drafts
   for (const SamplingParams& sampling :
@@ -266,7 +266,7 @@ TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
 }
 
 // A clock of random steps makes drafting seem dear or cheap, so that every decision is met.
-TEST_F(EqualityTest, RandomCostsChangeNothingButTheSpeed) {
+TEST_F(EqualityTest, RandomCostsChangeOnlySpeed) {
   constexpr unsigned kSeed = 23;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 2 : 6, /*max_len=*/100);

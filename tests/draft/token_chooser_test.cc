@@ -53,7 +53,7 @@ std::vector<int32_t> OracleSupport(const std::vector<float>& logits, const Sampl
   return support;
 }
 
-TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
+TEST(TokenChooserTest, FiltersFollowDefinitions) {
   const uint64_t seed = 77;
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 3.0f);
@@ -88,7 +88,7 @@ TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
   }
 }
 
-TEST(TokenChooserTest, CompactRowChoosesTheTokenOfTheFullRow) {
+TEST(TokenChooserTest, CompactRowChoosesSameTokenAsFullRow) {
   // Where the active rows hold all tokens (in another order), every choice is the same.
   const int64_t vocab_size = 64;
   auto base = VocabBase::Create({}, vocab_size);
@@ -121,7 +121,7 @@ TEST(TokenChooserTest, CompactRowChoosesTheTokenOfTheFullRow) {
   }
 }
 
-TEST(TokenChooserTest, PenaltiesSeeThePromptTheOutputAndTheDraft) {
+TEST(TokenChooserTest, PenaltiesSeePromptOutputAndDraft) {
   SamplingParams params;
   params.repetition_penalty = 2.0;
   params.presence_penalty = 0.5;
@@ -160,7 +160,7 @@ TEST(TokenChooserTest, StopTokensAreBannedBeforeMinNewTokens) {
   EXPECT_EQ(*chooser.Choose(), DraftId{3});
 }
 
-TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
+TEST(TokenChooserTest, BansFollowDefinitions) {
   constexpr uint64_t kSeed = 31;
   std::mt19937 random(kSeed);
   const int32_t vocab_size = 12;
@@ -262,7 +262,7 @@ TEST(TokenChooserTest, DegenerateRows) {
   }
 }
 
-TEST(SamplingParamsTest, RefusesEveryValueOutOfRange) {
+TEST(SamplingParamsTest, RejectsEveryValueOutOfRange) {
   const auto refused = [](auto change, const std::string& word) {
     SamplingParams params;
     change(params);
