@@ -77,7 +77,7 @@ TEST_F(StepCoverageTest, EachTokenCountsForItsSource) {
   EXPECT_TRUE(sequence_->token_infos[2].escape);
 }
 
-TEST_F(StepCoverageTest, CoveredCorrectionIsNoEscape) {
+TEST_F(StepCoverageTest, CountsCoveredCorrections) {
   task_.tokens = Ids({10, 11});
   Judge({10, 12}, /*num_accepted=*/1);
   EXPECT_EQ(stats().num_covered_corrections, 1);
