@@ -113,7 +113,7 @@ const World kWorlds[] = {
 
 /// Whatever size it begins with, after 200 requests it is at one within 10 % of the best that a
 /// sweep of fixed sizes finds.
-TEST(SizeControlTest, FindsASizeThatIsNearlyTheBest) {
+TEST(SizeControlTest, FindsNearlyBestSize) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   for (const World& world : kWorlds) {
@@ -137,7 +137,7 @@ TEST(SizeControlTest, FindsASizeThatIsNearlyTheBest) {
 }
 
 /// Traffic turns to what the list does not hold.
-TEST(SizeControlTest, FollowsTheTraffic) {
+TEST(SizeControlTest, FollowsTraffic) {
   World world{"turns", 0.3, 0.0002, 12.0, 200, 0.01, 0.75};
   SizeControl control({.rows = Sizes(), .start = 3, .max_draft_tokens = kMaxDraftTokens});
   Simulation simulation(world, /*seed=*/1);
@@ -152,7 +152,7 @@ TEST(SizeControlTest, FollowsTheTraffic) {
   EXPECT_LT(control.size(), Sizes().size() - 1);
 }
 
-TEST(SizeControlTest, IsAFunctionOfWhatItIsTold) {
+TEST(SizeControlTest, IsDeterministic) {
   const World& world = kWorlds[1];
   SizeControl a({.rows = Sizes(), .start = 3}), b({.rows = Sizes(), .start = 3});
   Simulation of_a(world, /*seed=*/7), of_b(world, /*seed=*/7);
@@ -165,7 +165,7 @@ TEST(SizeControlTest, IsAFunctionOfWhatItIsTold) {
 }
 
 /// What a sketch holds needs no base, and rows that hold nothing more are not scored.
-TEST(SizeControlTest, FindsTheShareOfTheSketchToo) {
+TEST(SizeControlTest, FindsSketchShare) {
   const std::vector<int64_t> sizes = {0, 1000, 8000}, shares = {32, 64, 128, 256, 512};
   const auto run = [&](size_t first_size, size_t first_share, bool is_known) {
     SizeControl control({.rows = sizes, .start = 2, .shares = shares, .start_share = 4});
@@ -191,7 +191,7 @@ TEST(SizeControlTest, FindsTheShareOfTheSketchToo) {
   EXPECT_EQ(run(1, 0, true), (std::pair<size_t, size_t>(0, 0)));  // the least share does
 }
 
-TEST(SizeControlTest, SharesAreFoundWithOneBase) {
+TEST(SizeControlTest, FindsShareForFixedBase) {
   SizeControl control({.rows = {0}, .shares = {32, 64, 128, 256}, .start_share = 3});
   for (int i = 0; i < 3000; ++i) {
     control.CountToken(1, 1);
@@ -208,7 +208,7 @@ TEST(SizeControlTest, SharesAreFoundWithOneBase) {
   EXPECT_EQ(control.size(), 0u);
 }
 
-TEST(SizeControlTest, OneSizeStays) {
+TEST(SizeControlTest, SingleSizeIsKept) {
   SizeControl control({.rows = {512}});
   for (int i = 0; i < 1000; ++i) {
     control.CountToken(1, std::nullopt);
@@ -217,7 +217,7 @@ TEST(SizeControlTest, OneSizeStays) {
   EXPECT_EQ(control.size(), 0u);
 }
 
-TEST(SizeControlTest, MeasurementsThatAreNoneChangeNothing) {
+TEST(SizeControlTest, InvalidMeasurementsAreIgnored) {
   SizeControl control({.rows = {256, 512, 1024}, .start = 1});
   for (int i = 0; i < 1000; ++i) {
     control.AddStep({1, 0, 1.0, 1.0, 1, 0, 0, 0});
@@ -229,7 +229,7 @@ TEST(SizeControlTest, MeasurementsThatAreNoneChangeNothing) {
 }
 
 /// The full head until a sketch is there, then the sketch, then whichever of them is faster.
-TEST(SizeControlTest, WaitsForASketchAndKeepsItWhereItIsFaster) {
+TEST(SizeControlTest, WaitsForSketchAndKeepsItIfFaster) {
   for (const bool sketch_is_faster : {true, false}) {
     SCOPED_TRACE(sketch_is_faster);
     SizeControl control({.rows = {0, 16384},
@@ -274,7 +274,7 @@ TEST(SizeControlTest, WaitsForASketchAndKeepsItWhereItIsFaster) {
 }
 
 /// One that begins with a sketch looks at the full head for a few steps.
-TEST(SizeControlTest, ProbesAreAsShortAsTheyAreAskedToBe) {
+TEST(SizeControlTest, ProbesHaveRequestedLength) {
   SizeControl control(
       {.rows = {0, 16384}, .ends_with_full_head = true, .shares = {1024}, .probe_steps = 8});
   int num_full = 0;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr int32_t kVocabSize = 60;
 
-TEST(CoverageMeterTest, CountsAsABruteForceDoes) {
+TEST(CoverageMeterTest, MatchesBruteForce) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -81,7 +81,7 @@ TEST(CoverageMeterTest, CountsAsABruteForceDoes) {
   }
 }
 
-TEST(CoverageMeterTest, TheSharedPartKeepsEscapesForLaterRequests) {
+TEST(CoverageMeterTest, SharedPartKeepsEscapesForLaterRequests) {
   auto meter = CoverageMeter::Create(Base({1}, 10), {.dynamic_capacity = 2});
   ASSERT_TRUE(meter.ok());
   EXPECT_EQ(meter->Replay({}, Ids({1, 7, 7}))->in_dynamic, 1);
@@ -89,7 +89,7 @@ TEST(CoverageMeterTest, TheSharedPartKeepsEscapesForLaterRequests) {
   EXPECT_EQ(meter->Replay({}, Ids({8, 9, 7}))->num_covered(), 0);  // 8 and 9 have taken its place
 }
 
-TEST(CoverageMeterTest, TheFullHeadCoversAllAndScoresAll) {
+TEST(CoverageMeterTest, FullHeadCoversAndScoresAll) {
   auto full = VocabBase::FullHead(10);
   auto meter = CoverageMeter::Create(*full, {});
   const auto coverage = meter->Replay({}, Ids({1, 9}));
@@ -97,7 +97,7 @@ TEST(CoverageMeterTest, TheFullHeadCoversAllAndScoresAll) {
   EXPECT_EQ(coverage->num_rows, 20);
 }
 
-TEST(CoverageMeterTest, IdsOutsideTheVocabularyAreRefused) {
+TEST(CoverageMeterTest, IdsOutsideVocabularyAreRejected) {
   auto meter = CoverageMeter::Create(Base({1}, 10), {});
   EXPECT_THAT(std::string(meter->Replay({}, Ids({10})).status().message()),
               HasSubstr("token id 10 at index 0 not in [0, 10)"));
