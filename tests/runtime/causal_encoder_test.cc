@@ -49,7 +49,7 @@ class CausalEncoderTest : public testing::TestWithParam<const char*> {
   const std::unique_ptr<Decoder> decoder_ = LoadOrDie(tiny_.Write(), std::nullopt, pool_);
 };
 
-TEST_P(CausalEncoderTest, AStateHasTheBitsOfItsTextAlone) {
+TEST_P(CausalEncoderTest, StateIsIndependentOfOtherTexts) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -85,7 +85,7 @@ TEST_P(CausalEncoderTest, AStateHasTheBitsOfItsTextAlone) {
   }
 }
 
-TEST_P(CausalEncoderTest, AllStatesAreThoseOfEachTextAlone) {
+TEST_P(CausalEncoderTest, AllStatesAreIndependentOfOtherTexts) {
   const int64_t longest = decoder_->config().context_len;
   std::vector<Tokens> texts;
   std::vector<float> expected;
@@ -104,7 +104,7 @@ TEST_P(CausalEncoderTest, AllStatesAreThoseOfEachTextAlone) {
   }
 }
 
-TEST_P(CausalEncoderTest, WhatWasBegunMayBeLeft) {
+TEST_P(CausalEncoderTest, UnfinishedBatchMayBeAbandoned) {
   CausalEncoder encoder(*decoder_, {.kept_tokens = 100, .pass_tokens = 8});
   for (int num_passes = 0; num_passes < 6; ++num_passes) {
     const Tokens text = RandomTokens(40, decoder_->config().vocab_size, num_passes);
@@ -120,7 +120,7 @@ TEST_P(CausalEncoderTest, WhatWasBegunMayBeLeft) {
   }
 }
 
-TEST_P(CausalEncoderTest, APrefixIsComputedOnce) {
+TEST_P(CausalEncoderTest, PrefixIsComputedOnce) {
   CausalEncoder encoder(*decoder_, {.kept_tokens = 100});
   const int64_t vocab_size = decoder_->config().vocab_size;
   const Tokens prefix = RandomTokens(30, vocab_size, 1);
@@ -137,7 +137,7 @@ TEST_P(CausalEncoderTest, APrefixIsComputedOnce) {
   EXPECT_EQ(encoder.stats().num_computed, 38 + 2);
 }
 
-TEST_P(CausalEncoderTest, WhatIsNotKeptIsComputedAgain) {
+TEST_P(CausalEncoderTest, UncachedTextIsRecomputed) {
   CausalEncoder encoder(*decoder_, {.kept_tokens = 0});
   const Tokens text = RandomTokens(20, decoder_->config().vocab_size, 1);
   const auto first = LastStates(encoder, {text});
@@ -145,7 +145,7 @@ TEST_P(CausalEncoderTest, WhatIsNotKeptIsComputedAgain) {
   EXPECT_EQ(encoder.stats().num_computed, 40);
 }
 
-TEST_P(CausalEncoderTest, RefusesLengthsAndIdsWithTheBound) {
+TEST_P(CausalEncoderTest, RejectsLengthsAndIdsWithBound) {
   CausalEncoder encoder(*decoder_);
   const int64_t longest = decoder_->config().context_len;
   const int64_t vocab_size = decoder_->config().vocab_size;

@@ -70,7 +70,7 @@ class ClipEncoderTest : public testing::Test {
   std::unique_ptr<EncodingModel> model_;
 };
 
-TEST_F(ClipEncoderTest, TextsBeginAndEndAsClipsDo) {
+TEST_F(ClipEncoderTest, TextsAreFramedLikeClip) {
   const EncodeInput input = Text("A Red BICYCLE");
   ASSERT_GE(input.ids.size(), 3u);
   EXPECT_EQ(input.ids, Text("a red  bicycle").ids);  // in small letters, blanks as one
@@ -84,7 +84,7 @@ TEST_F(ClipEncoderTest, TextsBeginAndEndAsClipsDo) {
   EXPECT_EQ(cut->ids.back(), input.ids.back());
 }
 
-TEST_F(ClipEncoderTest, MixedItemsHaveTheBitsOfEachAlone) {
+TEST_F(ClipEncoderTest, MixedItemsKeepBitsOfEach) {
   ASSERT_NE(model_->clip(), nullptr);
   const std::vector<EncodeInput> inputs = {Picture(*model_->clip(), 1), Text("a cat"),
                                            Picture(*model_->clip(), 2), Picture(*model_->clip(), 1),
@@ -103,7 +103,7 @@ TEST_F(ClipEncoderTest, MixedItemsHaveTheBitsOfEachAlone) {
   EXPECT_NE(together[0].values, together[2].values);
 }
 
-TEST_F(ClipEncoderTest, DimensionsAndLengthAreAsWishedFor) {
+TEST_F(ClipEncoderTest, DimensionsAndNormalisationFollowRequest) {
   const auto whole = Encode({Picture(*model_->clip(), 3)}, {.normalizes = false})[0].values;
   const auto front =
       Encode({Picture(*model_->clip(), 3)}, {.dimensions = 7, .normalizes = false})[0].values;
@@ -121,7 +121,7 @@ TEST_F(ClipEncoderTest, EqualPicturesAreEqualInputs) {
   EXPECT_FALSE(zeros == Picture(*model_->clip(), 1));
 }
 
-TEST_F(ClipEncoderTest, OnlyClipFits) {
+TEST_F(ClipEncoderTest, AcceptsOnlyClip) {
   EXPECT_TRUE(ClipEncoder::Fits(model_->source()));
   EXPECT_FALSE(ClipEncoder::Fits(ModelSource::OfDirectory("/no/such/folder")));
   EXPECT_EQ(model_->config().architecture, "CLIPModel");

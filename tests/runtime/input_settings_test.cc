@@ -44,7 +44,7 @@ std::string WriteCase(const json& golden, TinyEncoder& tiny) {
 }
 
 /// As sentence-transformers has it (tests/reference/make_inputs_golden.py).
-TEST(InputSettingsTest, InputsAreThoseOfSentenceTransformers) {
+TEST(InputSettingsTest, InputsMatchSentenceTransformers) {
   ThreadPool pool(/*num_threads=*/1);
   const json cases =
       ReadJsonFile(SourcePath("tests/reference/golden/inputs.json"), 1 << 20).value();
@@ -72,7 +72,7 @@ TEST(InputSettingsTest, InputsAreThoseOfSentenceTransformers) {
   }
 }
 
-TEST(InputSettingsTest, WhatIsNoSideIsRefusedByFileAndField) {
+TEST(InputSettingsTest, InvalidSideIsRejectedByFileAndField) {
   const TempDir dir;
   const auto error = [&dir] {
     return ReadInputSettings(ModelSource::OfDirectory(dir.path())).status();

@@ -56,7 +56,7 @@ class NextTokensTest : public testing::TestWithParam<const char*> {
 
 const std::vector<TokenId> kAsked = {TokenId{3}, TokenId{17}, TokenId{3}, TokenId{40}};
 
-TEST_P(NextTokensTest, ProbabilitiesAreTransformers) {
+TEST_P(NextTokensTest, ProbabilitiesMatchTransformers) {
   const EncodeWish of_all{.next_tokens = kAsked};
   const EncodeWish of_asked{.scores = EncodeWish::Scores::kSoftmax, .next_tokens = kAsked};
   const std::vector<EncodeResult> among_all = Encode(inputs_, of_all);
@@ -76,7 +76,7 @@ TEST_P(NextTokensTest, ProbabilitiesAreTransformers) {
   }
 }
 
-TEST_P(NextTokensTest, HaveTheSameBitsAloneAndBesideVectors) {
+TEST_P(NextTokensTest, BitsAreIndependentOfVectorsInBatch) {
   const EncodeWish next{.next_tokens = kAsked};
   const EncodeWish vector;
   const std::vector<EncodeResult> together = Encode(inputs_, next);
@@ -94,7 +94,7 @@ TEST_P(NextTokensTest, HaveTheSameBitsAloneAndBesideVectors) {
   }
 }
 
-TEST_P(NextTokensTest, ATokenWithoutARowFailsItsInputAlone) {
+TEST_P(NextTokensTest, TokenWithoutRowFailsItsInputOnly) {
   const auto vocab_size = static_cast<int32_t>(decoder_->config().vocab_size);
   const EncodeWish bad{.next_tokens = {TokenId{vocab_size}}};
   const EncodeWish good{.next_tokens = kAsked};
@@ -104,7 +104,7 @@ TEST_P(NextTokensTest, ATokenWithoutARowFailsItsInputAlone) {
   EXPECT_EQ(results[1].values.size(), kAsked.size());
 }
 
-TEST_P(NextTokensTest, APromptsControlTokensAreTokens) {
+TEST_P(NextTokensTest, ControlTokensInPromptAreTokens) {
   const auto prompt = model_->PreparePrompt("<|im_end|>!", {});
   ASSERT_TRUE(prompt.ok()) << prompt.status();
   EXPECT_EQ(prompt->ids, (std::vector<TokenId>{TokenId{3}, TokenId{4}}));
