@@ -56,7 +56,7 @@ CudaHeadArgs Pointers(const DeviceSelection& selection) {
   return args;
 }
 
-TEST(DeviceSelectionTest, FixedArraysFollowAManagerAndTails) {
+TEST(DeviceSelectionTest, FixedArraysFollowManagerAndTails) {
   constexpr uint32_t kSeed = 801;
   std::mt19937 rng(kSeed);
   const auto manager = Manager({7, 3, 150, 299, 20}, /*dynamic_capacity=*/6);
@@ -95,7 +95,7 @@ TEST(DeviceSelectionTest, FixedArraysFollowAManagerAndTails) {
   }
 }
 
-TEST(DeviceSelectionTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
+TEST(DeviceSelectionTest, RejectsOverflowUnwritten) {
   const auto manager = Manager({7, 3, 150}, /*dynamic_capacity=*/6);
   DeviceSelection selection(/*row_capacity=*/4, /*tail_capacity=*/2, at::kCPU);
   RequestTail two(/*capacity=*/2), three(/*capacity=*/3);
@@ -119,7 +119,7 @@ TEST(DeviceSelectionTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
   EXPECT_EQ(after.tails, before.tails);
 }
 
-TEST(DeviceSelectionTest, WithoutRoomForTailsThereAreNone) {
+TEST(DeviceSelectionTest, ZeroTailCapacityMeansNoTails) {
   const auto manager = Manager({7, 3}, /*dynamic_capacity=*/0);
   DeviceSelection selection(/*row_capacity=*/2, /*tail_capacity=*/0, at::kCPU);
   const RequestTail empty(/*capacity=*/0);
