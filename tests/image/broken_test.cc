@@ -22,7 +22,7 @@ std::string Damaged(std::string bytes, const nlohmann::json& damage) {
   return bytes;
 }
 
-TEST(BrokenPictureTest, VerdictsArePils) {
+TEST(BrokenPictureTest, VerdictsMatchPil) {
   const auto golden =
       ReadJsonFile("tests/reference/golden/pictures/broken.json", /*max_bytes=*/1 << 20);
   ASSERT_TRUE(golden.ok()) << golden.status();
@@ -44,7 +44,7 @@ TEST(BrokenPictureTest, VerdictsArePils) {
   EXPECT_GT(num_read, 200);
 }
 
-TEST(BrokenPictureTest, WhatFollowsAJpegsLastRowMustNotBeBroken) {
+TEST(BrokenPictureTest, BrokenJpegTrailerIsRejected) {
   // Huffman tables that are none, in place of the mark of the end.
   std::string jpeg = GoldenPictureFile("rgb.jpg");
   ASSERT_TRUE(jpeg.ends_with("\xff\xd9"));
@@ -52,7 +52,7 @@ TEST(BrokenPictureTest, WhatFollowsAJpegsLastRowMustNotBeBroken) {
   EXPECT_FALSE(DecodePicture(jpeg).ok());
 }
 
-TEST(BrokenPictureTest, AWrongChecksumBeforeThePixelsIsRefused) {
+TEST(BrokenPictureTest, WrongChecksumBeforePixelsIsRejected) {
   std::string png = GoldenPictureFile("one_pixel.png");
   const size_t header_end = 8 + 25;
   const std::string text("\0\0\0\7tEXtkey\0abc", 15);
@@ -62,7 +62,7 @@ TEST(BrokenPictureTest, AWrongChecksumBeforeThePixelsIsRefused) {
   EXPECT_THAT(std::string(broken.status().message()), HasSubstr("PNG: tEXt: CRC error"));
 }
 
-TEST(BrokenPictureTest, NothingNeedsToFollowAPngsPixels) {
+TEST(BrokenPictureTest, PngMayEndAfterPixels) {
   const std::string png = GoldenPictureFile("rgb.png");
   const auto whole = DecodePicture(png);
   const auto without_end = DecodePicture(png.substr(0, png.size() - 12));
@@ -70,7 +70,7 @@ TEST(BrokenPictureTest, NothingNeedsToFollowAPngsPixels) {
   EXPECT_EQ(without_end->rgb, whole->rgb);
 }
 
-TEST(BrokenPictureTest, ASideMayBeLongerThanLibpngsOwnBound) {
+TEST(BrokenPictureTest, SideMayExceedLibpngDefaultBound) {
   const auto picture = DecodePicture(GoldenPictureFile("very_wide.png"));
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->width, 1'500'000);
