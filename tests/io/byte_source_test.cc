@@ -70,7 +70,7 @@ std::pair<std::string, absl::Status> ReadAll(const std::string& bytes) {
   }
 }
 
-TEST(ByteSourceTest, UnpacksByTheFirstBytes) {
+TEST(ByteSourceTest, DetectsFormatByFirstBytes) {
   const std::string text = LongText();
   EXPECT_EQ(ReadAll(text).first, text);
   EXPECT_EQ(ReadAll("").first, "");
@@ -83,7 +83,7 @@ TEST(ByteSourceTest, UnpacksByTheFirstBytes) {
   }
 }
 
-TEST(ByteSourceTest, ADamagedArchiveSaysSoAndWhatCameBeforeStands) {
+TEST(ByteSourceTest, DamagedArchiveIsReportedAfterValidBytes) {
   const std::string text = LongText();
   for (const auto& [name, pack] : Packers()) {
     const std::string packed = pack(text);
@@ -101,7 +101,7 @@ TEST(ByteSourceTest, ADamagedArchiveSaysSoAndWhatCameBeforeStands) {
   }
 }
 
-TEST(ByteSourceTest, WhatFollowsAWholeArchiveIsNotTakenForAnArchiveCutShort) {
+TEST(ByteSourceTest, TrailingBytesAreNotReportedAsTruncation) {
   const std::string packed = PackXz("text");
   for (const std::string& rest : {std::string("x"), std::string(40, 'x'), std::string("\0x", 2),
                                   std::string(3, '\0') + PackXz("more")}) {
@@ -119,7 +119,7 @@ TEST(ByteSourceTest, WhatFollowsAWholeArchiveIsNotTakenForAnArchiveCutShort) {
               HasSubstr("cut short"));
 }
 
-TEST(ByteSourceTest, FilesThatAreNone) {
+TEST(ByteSourceTest, MissingOversizedAndOtherFiles) {
   EXPECT_EQ(ByteSource::Open(TempPath("absent.xz")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ByteSource::Open(testing::TempDir()).status().code(),
             absl::StatusCode::kInvalidArgument);
