@@ -188,7 +188,7 @@ TEST(AttentionTest, MatchesDoublePrecision) {
   });
 }
 
-TEST(AttentionTest, ChunksAndDecodeGiveTheSameBits) {
+TEST(AttentionTest, ChunksAndDecodeGiveSameBits) {
   std::mt19937 rng(2);
   ForShapes([&](const Shape& shape, DType dtype) {
     const Sequence sequence(rng, shape, 87);
@@ -214,7 +214,7 @@ TEST(AttentionTest, ChunksAndDecodeGiveTheSameBits) {
   });
 }
 
-TEST(AttentionTest, PlainTilesHaveTheUnitsBits) {
+TEST(AttentionTest, PlainTilesMatchAmxBits) {
   if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no matrix unit";
   std::mt19937 rng(7);
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{7, 1, 64}, Shape{4, 2, 80}, Shape{2, 2, 128},
@@ -232,7 +232,7 @@ TEST(AttentionTest, PlainTilesHaveTheUnitsBits) {
   }
 }
 
-TEST(AttentionTest, WhatComesLaterNeverCounts) {
+TEST(AttentionTest, LaterTokensNeverCount) {
   std::mt19937 rng(8);
   ForShapes([&](const Shape& shape, DType dtype) {
     constexpr int32_t kLength = 40, kSpoiled = 35;
@@ -252,7 +252,7 @@ TEST(AttentionTest, WhatComesLaterNeverCounts) {
   });
 }
 
-TEST(AttentionTest, WeightsThatVanishLeaveNoSign) {
+TEST(AttentionTest, UnderflowedWeightsLeaveNoSign) {
   std::mt19937 rng(9);
   const Shape shape = {1, 1, 32};
   for (const Isa isa : SupportedIsas()) {
@@ -286,7 +286,7 @@ TEST(AttentionTest, SlotsMayBePermuted) {
   });
 }
 
-TEST(AttentionTest, ATreePathEqualsThePlainChain) {
+TEST(AttentionTest, TreePathEqualsPlainChain) {
   std::mt19937 rng(4);
   ForShapes([&](const Shape& shape, DType dtype) {
     constexpr int32_t kPrefix = 18;
@@ -316,7 +316,7 @@ TEST(AttentionTest, ATreePathEqualsThePlainChain) {
   });
 }
 
-TEST(AttentionTest, AWindowIsTheSequenceCutThere) {
+TEST(AttentionTest, WindowEqualsShortenedSequence) {
   std::mt19937 rng(6);
   ForShapes([&](const Shape& shape, DType dtype) {
     constexpr int32_t kLength = 45;
@@ -362,7 +362,7 @@ TEST(AttentionTest, LargeScoresStayFinite) {
   }
 }
 
-TEST(AttentionTest, StoreWritesTheChosenSlotsAlone) {
+TEST(AttentionTest, StoreWritesChosenSlotsOnly) {
   std::mt19937 rng(5);
   const Shape shape = {3, 3, 11};
   const int64_t width = 33;

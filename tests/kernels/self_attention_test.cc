@@ -168,7 +168,7 @@ struct Work {
 
 class SelfAttentionTest : public testing::TestWithParam<Work> {};
 
-TEST_P(SelfAttentionTest, IsProjectionBiasNormRotationStoreAndAttentionInTurn) {
+TEST_P(SelfAttentionTest, MatchesSeparateSteps) {
   const Work& work = GetParam();
   std::mt19937 rng(11);
   for (const Isa isa : SupportedIsas()) {
