@@ -43,7 +43,7 @@ class DecoderBodyTest : public testing::TestWithParam<const char*> {
   ThreadPool pool_{2};
 };
 
-TEST_P(DecoderBodyTest, ABodyAloneIsReadWithAndWithoutThePrefix) {
+TEST_P(DecoderBodyTest, BodyIsReadWithAndWithoutPrefix) {
   const auto states = [](Decoder& decoder) {
     return RunChain(decoder, {TokenId{1}, TokenId{2}, TokenId{3}, TokenId{4}, TokenId{5}});
   };

@@ -77,7 +77,7 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
   std::vector<int32_t> greedy_;
 };
 
-TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsAreTransformers) {
+TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsMatchTransformers) {
   const auto decoder = LoadOrDie(dir_.path(), DType::kF32, pool_);
   for (const Isa isa : SupportedIsas()) {
     SCOPED_TRACE(IsaName(isa));
@@ -92,7 +92,7 @@ TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsAreTransformers) {
   }
 }
 
-TEST_P(DecoderGoldenTest, AnyChunkGivesTheSameBits) {
+TEST_P(DecoderGoldenTest, AnyChunkGivesSameBits) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     const auto decoder = LoadOrDie(dir_.path(), dtype, pool_);
     std::vector<TokenId> tokens = prompt_;

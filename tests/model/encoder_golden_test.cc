@@ -37,7 +37,7 @@ class EncoderGoldenTest : public testing::TestWithParam<std::string> {
   GoldenEncoder golden_{GetParam()};
 };
 
-TEST_P(EncoderGoldenTest, HiddenStatesAreTransformers) {
+TEST_P(EncoderGoldenTest, HiddenStatesMatchTransformers) {
   const std::string dir = golden_.Write();
   ThreadPool pool(/*num_threads=*/2);
   for (const Storage& storage : kStorages) {
@@ -62,7 +62,7 @@ TEST_P(EncoderGoldenTest, HiddenStatesAreTransformers) {
   }
 }
 
-TEST_P(EncoderGoldenTest, ATextHasTheSameBitsAloneAndInAnyBatchOnAnyThreads) {
+TEST_P(EncoderGoldenTest, TextBitsAreIndependentOfBatchAndThreads) {
   const std::string dir = golden_.Write();
   std::mt19937 random(3);
   for (const Storage& storage : kStorages) {
