@@ -67,7 +67,7 @@ class SketchTest : public testing::Test {
   std::vector<float> rows_;
 };
 
-TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
+TEST_F(SketchTest, FullRankLosesOnlyRounding) {
   EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
             198);
 }
@@ -75,7 +75,7 @@ TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
 /// A head of 256 numbers a row, states mostly in the first 40 dimensions: a few first dimensions
 /// and the others for an eighth of the rows lose next to nothing against all dimensions of all
 /// rows.
-TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
+TEST(WideSketchTest, SecondStepRanksCandidatesOfFirst) {
   constexpr int64_t kWide = 256, kRows = 4000, kStates = 300;
   ThreadPool pool(2);
   std::vector<float> values = NormalValues(11, kRows * kWide);
@@ -109,7 +109,7 @@ TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
   EXPECT_GE(num_hits, 297);
 }
 
-TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {
+TEST_F(SketchTest, StateMomentsSelectDimensions) {
   StateMoments moments;
   ASSERT_TRUE(moments.Add(MatrixOf(States(3, 400, /*num_dims=*/8))).ok());
   ASSERT_TRUE(moments.Add(MatrixOf(States(4, 100, /*num_dims=*/8))).ok());
@@ -121,13 +121,13 @@ TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {
   EXPECT_LT(blind, 100);
 }
 
-TEST_F(SketchTest, WhatAllRowsHaveInCommonTakesNoDimension) {
+TEST_F(SketchTest, CommonComponentTakesNoDimension) {
   for (int64_t i = 0; i < std::ssize(rows_); ++i) rows_[i] += i % kHidden == 0 ? 100.0f : 0.0f;
   EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
             198);
 }
 
-TEST_F(SketchTest, StatesThatAreNotFiniteDoNotCount) {
+TEST_F(SketchTest, NonFiniteStatesAreIgnored) {
   StateMoments moments;
   at::Tensor states = States(3, 10, kHidden);
   states.data_ptr<float>()[5] = std::numeric_limits<float>::quiet_NaN();
@@ -137,7 +137,7 @@ TEST_F(SketchTest, StatesThatAreNotFiniteDoNotCount) {
   EXPECT_TRUE(at::isfinite(TensorOf(moments.Mean())).all().item<bool>());
 }
 
-TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
+TEST_F(SketchTest, ChoiceIsIndependentOfBatch) {
   const at::Tensor states = States(2, 9, kHidden);
   SketchChooser together(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
   SketchChooser alone(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
@@ -151,7 +151,7 @@ TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
   }
 }
 
-TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
+TEST_F(SketchTest, ChoosesAllRowsIfFewerThanRequested) {
   SketchChooser chooser(Make(Fit(/*rank=*/8, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
   EXPECT_EQ(chooser.num_chosen(), kVocab);
   const at::Tensor states = States(2, 1, kHidden);
@@ -159,7 +159,7 @@ TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
   EXPECT_EQ(std::ssize(chooser.of_token(0)), kVocab);
 }
 
-TEST_F(SketchTest, FewerOfTheRankedAreWhatAChoiceOfFewerIs) {
+TEST_F(SketchTest, RankedPrefixEqualsSmallerChoice) {
   const at::Tensor states = States(2, 3, kHidden);
   SketchChooser ranked(Make(Fit(/*rank=*/16, nullptr)), /*num_ranked=*/200, pool_);
   const std::vector<SketchRace> races = {{}, {.inverse_temperature = 1.0f, .seed = 3}, {}};
@@ -179,7 +179,7 @@ TEST_F(SketchTest, FewerOfTheRankedAreWhatAChoiceOfFewerIs) {
   EXPECT_EQ(ranked.num_chosen(), 200);
 }
 
-TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {
+TEST_F(SketchTest, FitsSameHeadInEveryTypeOnly) {
   const SketchBasis basis = Fit(/*rank=*/16, nullptr);
   for (const DType dtype : {DType::kInt8, DType::kInt4}) {
     const QuantizedRows rows =
@@ -205,7 +205,7 @@ TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {
               HasSubstr("row 17 of the head comes to"));
 }
 
-TEST_F(SketchTest, RefusesWhatNoBasisFits) {
+TEST_F(SketchTest, RejectsInvalidBasis) {
   const auto refusal = [&](const HeadWeight& of, int64_t rank, const StateMoments* moments) {
     const auto basis = SketchBasis::Fit(of, kVocab, rank, moments, pool_);
     EXPECT_TRUE(absl::IsInvalidArgument(basis.status())) << basis.status();
