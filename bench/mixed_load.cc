@@ -304,9 +304,9 @@ void MixedLoad::Print() const {
 
 void MixedLoad::PrintTable() const {
   std::vector<std::vector<std::string>> rows;
-  const auto add = [&rows](const char* name, double alone, double beside) {
-    rows.push_back({name, FormatFixed(alone, 1), FormatFixed(beside, 1),
-                    alone > 0.0 ? FormatFixed(beside / alone, 2) : "-"});
+  const auto add = [&rows](const char* name, double alone, double during) {
+    rows.push_back({name, FormatFixed(alone, 1), FormatFixed(during, 1),
+                    alone > 0.0 ? FormatFixed(during / alone, 2) : "-"});
   };
   rows.push_back({"seconds", FormatFixed(alone_.seconds, 1), FormatFixed(beside_.seconds, 1), ""});
   if (flags_.query_rate > 0.0) {

@@ -370,9 +370,9 @@ TEST_F(DamagedModelTest, DraftMustShareTargetQuantization) {
   const auto plain = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   const auto target = std::move(*Decoder::Load(ModelSource::OfDirectory(dir_.Join("target")),
                                                std::nullopt, pool_, DType::kInt8));
-  const auto dtype_of_head = [&](const Decoder& beside, DType quantize) {
+  const auto dtype_of_head = [&](const Decoder& decoder, DType quantize) {
     const auto draft =
-        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), beside, pool_, quantize);
+        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), decoder, pool_, quantize);
     EXPECT_TRUE(draft.ok()) << draft.status();
     return (*draft)->head_weight().dtype;
   };

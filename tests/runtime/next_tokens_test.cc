@@ -85,12 +85,12 @@ TEST_P(NextTokensTest, BitsAreIndependentOfVectorsInBatch) {
     mixed.push_back({&input, &vector});
     mixed.push_back({&input, &next});
   }
-  const std::vector<EncodeResult> beside = model_->Encode(mixed);
+  const std::vector<EncodeResult> with_vectors = model_->Encode(mixed);
   const std::vector<EncodeResult> vectors = Encode(inputs_, vector);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     EXPECT_EQ(Encode({inputs_[i]}, next)[0].values, together[i].values);
-    EXPECT_EQ(beside[2 * i].values, vectors[i].values);
-    EXPECT_EQ(beside[2 * i + 1].values, together[i].values);
+    EXPECT_EQ(with_vectors[2 * i].values, vectors[i].values);
+    EXPECT_EQ(with_vectors[2 * i + 1].values, together[i].values);
   }
 }
 

@@ -19,10 +19,10 @@ TEST_F(ContextLengthTest, OversizedRequestGetsErrorClientsParse) {
   const auto error = [&](const std::string& path, const json& body) {
     const HttpReply reply = client.Post(path, body);
     EXPECT_EQ(reply.status, 400) << path;
-    json told = reply.Json()["error"];
-    EXPECT_EQ(told["code"], "context_length_exceeded") << path;
-    EXPECT_EQ(told["type"], "invalid_request_error") << path;
-    return told;
+    json details = reply.Json()["error"];
+    EXPECT_EQ(details["code"], "context_length_exceeded") << path;
+    EXPECT_EQ(details["type"], "invalid_request_error") << path;
+    return details;
   };
   const std::string prompt_len = std::to_string(encoder_.Encode("a b c", {})->size());
   const std::string total = std::to_string(encoder_.Encode("a b c", {})->size() + 1024);

@@ -100,10 +100,10 @@ TEST_F(DialectsTest, DisconnectedFastchatClientFreesItsPlace) {
     EXPECT_TRUE(Await([this] { return QueueLength() == 2 && engine_.num_tokens > 0; }));
     EXPECT_EQ(engine_.num_live, 1);
     // One waits, and is in the metrics.
-    const testing::Matcher<const std::string&> tells =
+    const testing::Matcher<const std::string&> matches =
         testing::ContainsRegex("sglang:num_queue_reqs\\{[^}]*\\} 1\n");
-    EXPECT_TRUE(Await([&] { return tells.Matches(Connect().Get("/metrics").body); }));
-    EXPECT_TRUE(tells.Matches(HttpClient(server_->health_port()).Get("/metrics").body));
+    EXPECT_TRUE(Await([&] { return matches.Matches(Connect().Get("/metrics").body); }));
+    EXPECT_TRUE(matches.Matches(HttpClient(server_->health_port()).Get("/metrics").body));
     EXPECT_EQ(Connect().Get("/v1/loads").Json()["loads"][0]["num_waiting_reqs"], 1);
     EXPECT_EQ(Connect().Get("/get_load").Json()[0]["num_reqs"], 2);
     EXPECT_EQ(Connect().Get("/server_info").Json()["internal_states"][0]["num_waiting_reqs"], 1);

@@ -66,21 +66,21 @@ TEST(StopMatcherTest, ResultIsIndependentOfPieces) {
     for (size_t n = random() % 4; n > 0; --n) stops.push_back(word(5) + "a");
     const std::string text = word(24);
     StopMatcher matcher(stops);
-    std::string told;
+    std::string returned;
     const size_t least_passed = i % 2 == 0 ? 0 : random() % 12;
     size_t num_passed = 0;
     for (size_t begin = 0; begin < text.size();) {
       const std::string piece = text.substr(begin, 1 + random() % 4);
       const bool passes = begin < least_passed;
-      told += passes ? matcher.Pass(piece) : matcher.Append(piece);
+      returned += passes ? matcher.Pass(piece) : matcher.Append(piece);
       begin += piece.size();
       if (passes) num_passed = begin;
       const auto [before, stop] = Oracle(text.substr(0, begin), stops, num_passed);
-      ASSERT_TRUE(before.starts_with(told)) << text;  // never a byte of the stop
+      ASSERT_TRUE(before.starts_with(returned)) << text;  // never a byte of the stop
     }
-    if (!matcher.matched()) told += matcher.Finish();
+    if (!matcher.matched()) returned += matcher.Finish();
     const auto [before, stop] = Oracle(text, stops, num_passed);
-    ASSERT_EQ(told, before) << text;
+    ASSERT_EQ(returned, before) << text;
     ASSERT_EQ(matcher.match(), stop) << text;
   }
 }

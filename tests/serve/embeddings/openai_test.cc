@@ -297,9 +297,9 @@ class TwoEmbeddersTest : public EncoderTest {
 
 TEST_F(TwoEmbeddersTest, NameSelectsModel) {
   StartAll();
-  for (const auto& [asked, told] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [asked, returned] : std::vector<std::pair<std::string, std::string>>{
            {"", "first"}, {"default", "first"}, {"second", "org/second"}}) {
-    EXPECT_EQ(Post(kPath, {{"input", "a"}, {"model", asked}}).at("model"), told);
+    EXPECT_EQ(Post(kPath, {{"input", "a"}, {"model", asked}}).at("model"), returned);
   }
   const json error = Post(kPath, {{"input", "a"}, {"model", "third"}}, 404).at("error");
   EXPECT_EQ(error.at("code"), "model_not_found");

@@ -44,9 +44,9 @@ TEST_F(ServeTest, DraftFailuresAreLoggedAtEachDoubling) {
   server_.reset();  // the log is written to its end
   std::ifstream file(path);
   const std::string log(std::istreambuf_iterator<char>(file), {});
-  for (const int told : {1, 3, 9}) {
+  for (const int count : {1, 3, 9}) {
     const std::string line =
-        absl::StrCat("event=draft_failed failures=", told, R"( status="no \"room\"")");
+        absl::StrCat("event=draft_failed failures=", count, R"( status="no \"room\"")");
     EXPECT_THAT(log, HasSubstr(line));
     EXPECT_EQ(log.find(line), log.rfind(line)) << log;
   }

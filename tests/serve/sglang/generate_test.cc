@@ -75,15 +75,15 @@ TEST_F(GenerateTest, PromptLogprobsBeginAtRequestedPosition) {
                                       {"sampling_params", {{"max_new_tokens", max_new_tokens}}}})
               .Json();
       const json& meta = reply["meta_info"];
-      const json& told = meta["input_token_logprobs"];
-      ASSERT_EQ(std::ssize(told), std::ssize(prompt) - start);
-      ASSERT_EQ(told.size(), meta["input_top_logprobs"].size());
-      EXPECT_TRUE(told[0][0].is_null() && meta["input_top_logprobs"][0].is_null());
-      for (size_t i = 0; i < told.size(); ++i) {
-        EXPECT_EQ(told[i][1], Raw(prompt[start + i]));
-        EXPECT_TRUE(told[i][2].is_string());
+      const json& logprobs = meta["input_token_logprobs"];
+      ASSERT_EQ(std::ssize(logprobs), std::ssize(prompt) - start);
+      ASSERT_EQ(logprobs.size(), meta["input_top_logprobs"].size());
+      EXPECT_TRUE(logprobs[0][0].is_null() && meta["input_top_logprobs"][0].is_null());
+      for (size_t i = 0; i < logprobs.size(); ++i) {
+        EXPECT_EQ(logprobs[i][1], Raw(prompt[start + i]));
+        EXPECT_TRUE(logprobs[i][2].is_string());
         if (i == 0) continue;
-        EXPECT_EQ(told[i][0], -1.0 * static_cast<double>(start + i));
+        EXPECT_EQ(logprobs[i][0], -1.0 * static_cast<double>(start + i));
         EXPECT_EQ(meta["input_top_logprobs"][i].size(), 2u);
         EXPECT_EQ(meta["input_top_logprobs"][i][1][1], Raw(prompt[start + i - 1]));
       }

@@ -51,20 +51,20 @@ TEST(CoverageMeterTest, MatchesBruteForce) {
     Coverage want;
     int32_t last = prompt.empty() ? -1 : prompt.back();
     for (const int32_t id : output) {
-      std::vector<int32_t> behind;
-      for (size_t i = 0; last >= 0 && i < successors[last].size() && behind.size() < 2; ++i) {
+      std::vector<int32_t> following;
+      for (size_t i = 0; last >= 0 && i < successors[last].size() && following.size() < 2; ++i) {
         const int32_t next = Raw(successors[last][i]);
-        if (std::ranges::count(base_ids, next) == 0) behind.push_back(next);
+        if (std::ranges::count(base_ids, next) == 0) following.push_back(next);
       }
       ++want.num_tokens;
       const auto is_in_tail = [&](int32_t next) { return std::ranges::count(tail, next) > 0; };
-      const int64_t rows =
-          20 + std::ssize(tail) + std::ssize(behind) - std::ranges::count_if(behind, is_in_tail);
+      const int64_t rows = 20 + std::ssize(tail) + std::ssize(following) -
+                           std::ranges::count_if(following, is_in_tail);
       want.num_rows += rows;
       want.max_rows = std::max(want.max_rows, rows);
       if (std::ranges::count(base_ids, id) > 0) {
         ++want.in_base;
-      } else if (std::ranges::count(behind, id) > 0) {
+      } else if (std::ranges::count(following, id) > 0) {
         ++want.in_successors;
       } else if (is_in_tail(id)) {
         ++want.in_tail;
