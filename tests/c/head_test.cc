@@ -235,7 +235,7 @@ TEST_F(CHeadTest, FreeWaitsForConcurrentCalls) {
   });
   while (!begun) std::this_thread::yield();
   EXPECT_EQ(shortlist_head_free(head), SHORTLIST_OK);
-  weight = {};  // a call that still reads it is AddressSanitizer's to tell
+  weight = {};  // AddressSanitizer reports a call that still reads it
   caller.join();
 }
 

@@ -38,7 +38,7 @@ class ChatTest : public testing::Test {
     return {status, out.str()};
   }
 
-  /// What is generated behind `prompt`, and a line end.
+  /// Returns the text generated after `prompt`, and a line end.
   std::string Continuation(const std::string& prompt, const Args& args) {
     const Outcome outcome = RunGenerate(Args{"--model", model_, "--prompt", prompt} + args);
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-/// Names by which /v1/models tells what is served.
+/// Returns the names of served models from /v1/models.
 std::vector<std::string> Names(HttpClient& client) {
   std::vector<std::string> names;
   const json models = client.Get("/v1/models").Json();

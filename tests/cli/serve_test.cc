@@ -79,7 +79,7 @@ TEST(ServeTest, DemoPairMatchesGenerateInEveryDialect) {
                              "dynamic_rows=128 list=.*demo.vocab.json. template=zero_shot"));
 }
 
-/// A free port, as far as anybody can tell.
+/// Returns a port that is probably free.
 uint16_t FreePort() {
   const int probe = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

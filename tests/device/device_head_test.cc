@@ -350,7 +350,7 @@ TEST(DeviceDrafterTest, SwappedRowsLowerAcceptanceAndAreReported) {
   EXPECT_EQ(sound.num_mapping_faults, 0);
   EXPECT_GT(faulty.num_mapping_faults, faulty.num_drafted / 2);
   EXPECT_LT(faulty.acceptance_rate(), 0.25 * sound.acceptance_rate());
-  EXPECT_EQ(sound_output, faulty_output);  // which is why only telemetry can tell
+  EXPECT_EQ(sound_output, faulty_output);  // so only telemetry shows the error
 }
 
 /// By the rank: in one step, and in two, of which the device does the first.

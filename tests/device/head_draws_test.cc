@@ -46,7 +46,7 @@ TEST_P(HeadDrawsTest, KDrawsAreFirstArrivals) {
   constexpr int64_t kK = 8;
   int64_t num_draws = 0, num_ties = 0;
   for (const TensorHead::Selection& selection : Selections()) {
-    // At the lowest, most rows' weights are none of the floats beside the largest.
+    // At the lowest, most rows' weights underflow relative to the largest.
     const std::vector<HeadDraw> of_tokens = RandomDraws({0.02, 0.7, 1.7});
     const TokenLogits rows = *head_.Logits(hidden_, selection);
     const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, kK, {of_tokens});

@@ -114,7 +114,7 @@ TEST_F(DraftingTest, SketchRowsNeedNoList) {
       EXPECT_GT(sketched.total.accept_length(), 0.8 * full.total.accept_length());
       EXPECT_GT(sketched.total.coverage(), 0.5);
       EXPECT_LE(sketched.total.coverage(), 1.0);
-      // The bonus token behind a chain of which all stood is nobody's to cover.
+      // No draft row can cover the bonus token after a fully accepted chain.
       EXPECT_GT(sketched.total.num_unscored, 0);
       config.batch = 3;
       const RunResult together = pair_->Run(prompts, config);

@@ -90,7 +90,7 @@ TEST_F(EngineTest, StepsBeyondDraftContextAreCounted) {
         EXPECT_EQ(stats.num_steps_beyond_draft, stats.num_verify_steps);
         EXPECT_EQ(stats.num_drafted, 0);
       } else if (context_len < 1024) {
-        // Each is plain and brings one token, from the context's end or one behind it on.
+        // Each is plain and emits one token, from the context's end or the next position on.
         const int64_t num_beyond = sequence->num_tokens() - context_len;
         EXPECT_LE(stats.num_steps_beyond_draft, num_beyond) << context_len;
         EXPECT_GE(stats.num_steps_beyond_draft, num_beyond - 1) << context_len;

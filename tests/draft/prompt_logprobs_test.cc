@@ -32,7 +32,7 @@ TEST_F(LogprobsTest, PromptLogprobsAreIndependentOfChunks) {
   const auto full_head = ActiveVocab::FullHead(pair_->emit_size());
   const auto logits = head->Logits(HeadInput::Of(*hidden), {*full_head});
   ASSERT_TRUE(logits.ok());
-  std::vector<double> expected;  // of the tokens behind the first
+  std::vector<double> expected;  // of the tokens after the first
   for (int64_t i = 0; i + 1 < num_tokens; ++i) {
     double sum = 0.0;
     for (const float logit : logits->of_token(i)) sum += std::exp(static_cast<double>(logit));

@@ -124,7 +124,7 @@ struct Malformed {
   const char* pointer;
   const char* value;  // null: removed
   absl::StatusCode code;
-  std::vector<std::string> message;  // parts of it, beside the file's name
+  std::vector<std::string> message;  // parts of it, in addition to the file's name
 };
 
 void PrintTo(const Malformed& wrong, std::ostream* out) {

@@ -145,7 +145,7 @@ TEST(SpladePoolerTest, NanLogitFailsItsSequenceOnly) {
   auto head = MaskedLmHead::Load(*checkpoint, *config, DType::kF32, pool);
   ASSERT_TRUE(head.ok()) << head.status();
   const SpladePooler pooler(*std::move(head));
-  // A state that is finite, and whose logits are not, before and behind others.
+  // A finite state with non-finite logits, before and after others.
   OwnedStates states = RandomStates({3, 2, 3}, config->hidden, random);
   for (const auto& [seq, token] : {std::pair(0, 0), std::pair(2, 2)}) {
     for (float& value : states.Token(seq, token)) value = 3e38f;

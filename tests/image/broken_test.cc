@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// make_broken_picture_golden.py tells what each kind of damage is.
+/// make_broken_picture_golden.py describes each kind of damage.
 std::string Damaged(std::string bytes, const nlohmann::json& damage) {
   const auto kind = damage[0].get<std::string>();
   const auto at = damage[1].get<size_t>();

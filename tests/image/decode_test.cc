@@ -114,7 +114,7 @@ TEST(DecodePictureTest, TruncatedFileIsRejected) {
   for (const GoldenPicture& golden : GoldenPictures()) {
     SCOPED_TRACE(golden.name);
     if (golden.name == "animated.png") continue;  // half of it is the second frame
-    // Behind the last pixel there is nothing that would be missed.
+    // Bytes after the last pixel are optional.
     const size_t most = golden.name.ends_with(".webp")  ? golden.bytes.size() - 2
                         : golden.name.ends_with(".jpg") ? golden.bytes.size() - 8
                                                         : golden.bytes.size() - 24;
@@ -165,7 +165,7 @@ TEST(DecodePictureTest, ChunkBeforeSizeIsRejected) {
 
 TEST(DecodePictureTest, HugeTextChunkIsSkipped) {
   const std::string png = GoldenPictureFile("one_pixel.png");
-  // A zTXt chunk of no valid stream: whoever unpacked it would complain.
+  // A zTXt chunk with an invalid stream: a decoder that unpacks it reports an error.
   const std::string chunk =
       BigEndian(8, 4) + std::string("zTXtkey\0\0xyz", 12) + BigEndian(0x16aeb5ea, 4);
   const size_t header_end = 8 + 25;

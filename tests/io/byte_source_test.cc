@@ -78,7 +78,7 @@ TEST(ByteSourceTest, DetectsFormatByFirstBytes) {
     EXPECT_EQ(ReadAll(pack(text)).first, text) << name;
     EXPECT_EQ(ReadAll(pack("")).first, "") << name;
     EXPECT_TRUE(ReadAll(pack("")).second.ok()) << name;
-    // Members behind each other, as appending to a log makes them.
+    // Consecutive members, as written by appending to a log.
     EXPECT_EQ(ReadAll(pack("one ") + pack("two")).first, "one two") << name;
   }
 }

@@ -18,7 +18,7 @@ struct ZipContent {
   std::string bytes;
 };
 
-/// Lies that the directory tells of every member.
+/// False values that the directory states for every member.
 struct ZipLies {
   uint16_t method = 0;
   uint16_t flags = 0;

@@ -191,7 +191,7 @@ class TorchArchiveTest : public testing::Test {
 TEST_F(TorchArchiveTest, HandMadeArchiveOpens) {
   const std::string pickle = StateDictPickle(TensorPickle({.size = {2, 3}, .stride = {3, 1}}));
   EXPECT_EQ(MessageOfPickle(pickle), "");
-  // Behind an offset, with strides of dimensions of one element that mean nothing.
+  // After an offset, with meaningless strides of one-element dimensions.
   EXPECT_EQ(MessageOfPickle(StateDictPickle(
                 TensorPickle({.offset = 2, .size = {1, 4, 1}, .stride = {77, 1, 99}}))),
             "");

@@ -322,7 +322,7 @@ TEST(AttentionTest, WindowEqualsShortenedSequence) {
     constexpr int32_t kLength = 45;
     const Sequence sequence(rng, shape, kLength);
     const std::vector<int32_t> slots = RandomSlots(rng, kLength);
-    // A node behind 40 of the prefix sees them, its three ancestors and itself.
+    // A node after 40 of the prefix sees them, its three ancestors and itself.
     const std::vector<int32_t> tail(slots.begin() + 40, slots.begin() + 44);
     for (const int32_t window : {1, 3, 4, 7, 20, 44, 45, 100}) {
       Batch windowed(shape, dtype), cut(shape, dtype);

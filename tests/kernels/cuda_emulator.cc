@@ -145,7 +145,7 @@ void RunBlock() {
     if (!state.thread().finished) continue;
     ++num_finished;
     for (const auto& group : state.thread().groups) {
-      if (!group.empty()) Fail("a thread left copies that nobody waited for");
+      if (!group.empty()) Fail("a thread ended without waiting for its copies");
     }
     if (!state.thread().open_group.empty()) Fail("a thread left copies uncommitted");
     state.thread().groups.clear();

@@ -13,7 +13,7 @@ namespace shortlist {
 /// memory land when they are issued or when somebody waits for them. Shared memory starts as NaNs.
 ///
 /// Aborts, with a message, where threads wait for each other for ever, where the lanes of a warp
-/// disagree about the operation, on misaligned copies, and on copies nobody waited for.
+/// disagree about the operation, on misaligned copies, and on copies without a wait.
 class Emulated {
  public:
   /// Runs `body(shared)` for all threads of all blocks; shared: [shared_bytes], aligned to 128.

@@ -163,7 +163,7 @@ TEST_P(CudaHeadCallTest, UncheckedListsAreFlaggedAndReadInBounds) {
   Problem problem(/*seed=*/73, GetParam(), /*tokens=*/70);
   const Problem::Result good = problem.Run(0, 70);
   const auto length = static_cast<int32_t>(problem.tail_ids.size());
-  // Behind what is there, the first within what 70 longest tails would take.
+  // Beyond the array; the first lies within the size of 70 longest tails.
   for (const int32_t end : {length + 1, std::numeric_limits<int32_t>::max(), -1}) {
     problem.tail_indptr[70] = end;
     const Problem::Result result = problem.Run(0, 70);

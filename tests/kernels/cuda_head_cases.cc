@@ -31,7 +31,7 @@ std::vector<float> RunLogits(CudaMachine& machine, const CudaHeadArgs& args, int
   failures.Expect(machine.HeadLogits(args, logits.data(), stride), "HeadLogits runs");
   std::vector<float> values = logits.Get();
   for (int64_t i = size; i < size + 8; ++i) {
-    failures.Expect(values[i] == kGuard, "nothing is written behind the logits");
+    failures.Expect(values[i] == kGuard, "nothing is written after the logits");
   }
   values.resize(size);
   return values;

@@ -244,7 +244,7 @@ TEST(SketchSelectTest, HugeQueriesAndTemperaturesStillChooseDistinctRows) {
   }
 }
 
-/// The noise of a race is the sampler's: whoever wins over all rows is among the few chosen.
+/// A race uses the sampler's noise: the winner over all rows is among the few chosen.
 TEST(SketchSelectTest, RaceWinnerIsAlwaysChosen) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -62,7 +62,7 @@ TEST_P(DecoderBodyTest, BodyIsReadWithAndWithoutPrefix) {
   const auto named = LoadOrDie(Write(nullptr, /*has_prefix=*/false, /*has_head=*/false),
                                DType::kF32, pool_, DType::kInt8);
   EXPECT_FALSE(named->has_head());
-  // A head that nobody reads is no part of a body.
+  // An unread head is no part of a body.
   const auto odd = Decoder::Load(
       ModelSource::OfDirectory(Write(body.c_str(), /*has_prefix=*/true, /*has_head=*/true)),
       std::nullopt, pool_);

@@ -48,7 +48,7 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
   }
   ~DecoderGoldenTest() override { SetIsa(DetectIsa()); }
 
-  /// Greedy ids one by one, and the logits behind each.
+  /// Returns greedy ids one by one, and the logits after each.
   std::pair<std::vector<int32_t>, std::vector<std::vector<float>>> Decode(Decoder& decoder) {
     const int64_t num_slots = static_cast<int64_t>(prompt_.size() + greedy_.size());
     KvCache cache = KvCache::Create(decoder.config(), num_slots, decoder.dtype()).value();

@@ -46,7 +46,7 @@ void ExpectSameBits(std::span<const float> got, std::span<const float> want) {
   EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size_bytes()), 0);
 }
 
-/// A target and its draft behind one face, so that each property is tested on both. The draft's
+/// A target and its draft with one interface, so that each property is tested on both. The draft's
 /// features are a fixed function of sequence position.
 class Network {
  public:

@@ -1,4 +1,4 @@
-// Decoders with quantised weights beside the same weights unquantised.
+// Compares decoders with quantised weights and with the same weights unquantised.
 
 #include <gtest/gtest.h>
 

@@ -301,7 +301,7 @@ TEST_F(EncodingLoopTest, ModelStopsMidPass) {
   }
   EXPECT_TRUE(out.rows[0].status.ok());
 
-  // Nobody wants it any more: another pass begins.
+  // No request needs it any more: another pass begins.
   Add(Request("d", {{1000}}));
   Step();
   TokenizedEmbedReqInput next = Request("e", {{1}});

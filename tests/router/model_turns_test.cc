@@ -37,7 +37,7 @@ TEST(ModelTurnsTest, IdleModelEarnsNoCredit) {
 }
 
 TEST(ModelTurnsTest, ModelThatRanAloneOwesNothing) {
-  // One alone, then the other alone, then both; whoever was first.
+  // One alone, then the other alone, then both; in either order.
   for (const size_t first : {size_t{0}, size_t{1}}) {
     ModelTurns turns({2.0, 1.0});
     for (const size_t alone : {first, 1 - first}) {

@@ -1,5 +1,5 @@
 // Priority 1 in the Router: the output of every request is the one it has alone and plain, bit for
-// bit, whatever is cached, cut, ordered, retracted, drafted, and whoever runs beside it.
+// bit, whatever is cached, cut, ordered, retracted or drafted, and whatever runs next to it.
 
 #include <gtest/gtest.h>
 
@@ -224,7 +224,7 @@ TEST_F(RouterEqualityTest, ShortRequestsSharePromptsWithAnyDraft) {
           pair_->pool());
       RouterHarness harness(
           *engine, {.scheduler = {.max_total_tokens = 8000, .chunked_prefill_size = of.chunk}});
-      // Each prompt twice, then what follows from a prefix that a short request has left behind.
+      // Each prompt twice, then what follows from a prefix that a short request has left.
       for (size_t i = 0; i < 2 * prompts_.size(); ++i) {
         TokenizedGenerateReqInput input;
         input.rid = std::to_string(i);

@@ -117,7 +117,7 @@ class Load {
 
   void Advance(Req& req, int64_t cached_len, bool emits) {
     const TokenId token{static_cast<int32_t>(Draw(3))};
-    const int64_t lag = Draw(3) == 0 ? Draw(4) : 0;  // a drafter may be behind
+    const int64_t lag = Draw(3) == 0 ? Draw(4) : 0;  // a drafter may lag
     const int64_t shareable_len = std::max(req.prefix_len, cached_len - lag);
     if (emits) static_cast<TokensReq&>(req).tokens.push_back(token);
     const FailingNew failing(Draw(6) == 0 ? 1 + Draw(6) : 0);

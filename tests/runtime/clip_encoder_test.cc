@@ -32,7 +32,7 @@ const std::shared_ptr<const Values>& SharedValues() {
   return shared;
 }
 
-/// Pixels that tell of their seed alone.
+/// Returns pixels that depend on the seed only.
 EncodeInput Picture(const ClipConfig& config, uint32_t seed) {
   PicturePixels pixels{.rgb = {}, .values = SharedValues()};
   for (int64_t i = 0; i < config.picture_size * config.picture_size * 3; ++i) {

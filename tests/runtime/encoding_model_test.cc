@@ -234,7 +234,7 @@ TEST_F(EncodingModelTest, ClassifierScoresPairsByTokenType) {
   ExpectError(Encode({pair}, {.scores = EncodeWish::Scores::kSoftmax})[0].status,
               absl::StatusCode::kInvalidArgument, {"softmax over one label"});
 
-  // Types count, beside inputs without any too.
+  // Types count, also in a batch with inputs without any.
   EncodeInput untyped = pair;
   untyped.token_types.clear();
   EXPECT_NE(Values(untyped), Values(pair));

@@ -125,7 +125,7 @@ TEST_F(MessagePromptTest, OverlongPairIsRejectedWithoutTruncation) {
   const auto refused = Prepare("a", document, {});
   EXPECT_EQ(refused.status().message(), "the pair has more than 30 tokens");
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kOutOfRange);
-  // The end of the template stands behind a document that has a bound of its own.
+  // The end of the template follows a document with its own bound.
   const auto whole = Prepare("a", "b c d", {});
   const auto cut = Prepare("a", document, {.max_second_tokens = 3});
   ASSERT_TRUE(cut.ok()) << cut.status();

@@ -51,7 +51,7 @@ class NextTokensTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<EncodingModel> model_;
   std::vector<EncodeInput> inputs_;
-  std::vector<std::vector<double>> logits_;  // of the token behind each input
+  std::vector<std::vector<double>> logits_;  // of the token after each input
 };
 
 const std::vector<TokenId> kAsked = {TokenId{3}, TokenId{17}, TokenId{3}, TokenId{40}};

@@ -1,4 +1,4 @@
-// The dialects' answers, against what the engine behind them is known to give.
+// The dialects' replies, compared with the known output of their engine.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_F(ApiTest, GreedyTextIsEqualInEveryDialect) {
                      {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
           .Json();
   EXPECT_EQ(by_ids["text"], Text(ids));
-  // BOS spelled out is no second one; behind it, as in transformers, a space is the text's own.
+  // A spelled-out BOS is not repeated; a space after it is kept, as in transformers.
   const json spelled =
       client
           .Post("/generate",

@@ -42,7 +42,7 @@ class FakeEngine {
   std::vector<TokenId> Output(const std::vector<TokenId>& prompt, uint64_t seed,
                               int64_t count) const;
 
-  std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler tells them
+  std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler reports them
   std::atomic<bool> holds = false;  // a step that has begun waits until this is false again
   std::atomic<int64_t> num_held = 0;
   std::atomic<int64_t> step_us = 0;                // what a step takes

@@ -21,8 +21,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Whoever asks may go at any moment, also between the probe's end and being told of it; under
-// AddressSanitizer this finds what is used after it.
+// A client may disconnect at any moment, also between the probe's end and the reply. Under
+// AddressSanitizer this finds uses after that.
 TEST(HealthProbeTest, ClientsDisconnectAtAnyTime) {
   for (int num_steps = 0; num_steps < 60; ++num_steps) {
     asio::io_context io;

@@ -37,8 +37,8 @@ TEST(StopMatcherTest, ReturnsHeldTextAtEnd) {
   EXPECT_FALSE(matcher.matched());
 }
 
-/// The text before the stop that ends first, behind `num_passed` bytes, by looking at every prefix
-/// of the whole.
+/// Returns the text before the stop that ends first, after `num_passed` bytes. Tries every prefix
+/// of the text.
 std::pair<std::string, std::string> Oracle(const std::string& text,
                                            const std::vector<std::string>& stops,
                                            size_t num_passed) {

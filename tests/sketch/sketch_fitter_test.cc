@@ -174,7 +174,7 @@ TEST_F(SketchFitterTest, UnsupportedHeadEndsFitting) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(absl::IsInvalidArgument(fitter.error())) << fitter.error();
-  fitter.Add(MatrixOf(States(3, 5000)));  // nobody waits for them
+  fitter.Add(MatrixOf(States(3, 5000)));  // no call waits for them
 }
 
 TEST_F(SketchFitterTest, CanEndAtAnyTime) {

@@ -295,7 +295,7 @@ TEST_F(EmbedTest, ExistingFileIsNeverOverwritten) {
   ASSERT_TRUE(Run(kTexts).status.ok());
   EXPECT_EQ(fs::last_write_time(flags_.out_path), written);
 
-  // Who was told to remove the vectors has done so.
+  // The user removes the vectors, as the message says.
   fs::remove(flags_.out_path);
   EXPECT_TRUE(Run("the cat\n").status.ok());
 }

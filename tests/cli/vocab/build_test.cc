@@ -37,7 +37,7 @@ constexpr int64_t kMaxBytes = int64_t{1} << 30;
 const char* const kText = "The vector class is a class of the standard library.\n";
 const char* const kRows = "{\"text\": \"a class\", \"answer\": \"a vector\"}\n";
 
-/// `shortlist vocab build`, and what it reads and leaves behind.
+/// `shortlist vocab build`, with its input and output files.
 class BuildTest : public ::testing::Test {
  protected:
   static std::string Tokenizer() { return SourcePath("models/demo/target/tokenizer.model"); }
@@ -222,7 +222,7 @@ TEST_F(BuildTest, ListFormatIsKnownAndLossIsReported) {
               Not(HasSubstr("lost")));
 }
 
-/// The list that counts make, beside that of all texts in one run.
+/// Compares the list made of counts with the list of all texts in one run.
 TEST_F(BuildTest, CountsMergeInAnyTree) {
   std::vector<std::string> texts, counts;
   for (const std::string name : {"a", "b", "c", "d"}) {
@@ -378,7 +378,7 @@ TEST(ProgressNoteTest, ReportsShareAndTimeLeft) {
   EXPECT_EQ(ProgressNote(400'000'000, 800'000'000, 60), "; 50% of 800 MB, 60 s left");
   EXPECT_EQ(ProgressNote(800'000'001, 800'000'000, 60), "; 100% of 800 MB, 0 s left");
   EXPECT_EQ(ProgressNote(0, 800'000'000, 60), "");
-  EXPECT_EQ(ProgressNote(7, 0, 60), "");  // one that does not tell: standard input
+  EXPECT_EQ(ProgressNote(7, 0, 60), "");  // size unknown: standard input
 }
 
 /// `count` rows of some 2,000 bytes that need no tokenizer.

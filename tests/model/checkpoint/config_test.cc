@@ -163,7 +163,7 @@ TEST_F(ConfigTest, DynamicAndYarnScalingExtendContext) {
   EXPECT_NEAR(yarn->rope_scaling.attention_factor, 1.1386294361119891, 1e-15);
   EXPECT_EQ(yarn->rope_scaling.beta_fast, 32.0);
   EXPECT_TRUE(yarn->rope_scaling.truncate);
-  // Without a length of its own it scales max_position_embeddings; one beside the object wins.
+  // Without its own length it scales max_position_embeddings; one next to the object wins.
   EXPECT_EQ(ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})")->context_len, 256);
   EXPECT_EQ(ReadWith(R"({"original_max_position_embeddings": 48, "rope_scaling": {"type": "yarn",
       "factor": 4.0, "original_max_position_embeddings": 32}})")

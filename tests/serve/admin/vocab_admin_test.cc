@@ -218,7 +218,7 @@ TEST_F(VocabAdminTest, NewBaseIsLogged) {
           .status.ok());
   EXPECT_EQ(log_, "vocab_base rows=2 list=\"of the request\" client=\"team-a\"\n");
   log_.clear();
-  EXPECT_FALSE(Do("POST", "/vocab/base?client=nobody", "{}").status.ok());
+  EXPECT_FALSE(Do("POST", "/vocab/base?client=unknown", "{}").status.ok());
   EXPECT_FALSE(Do("POST", "/vocab/base", R"({"top": 99})").status.ok());
   EXPECT_EQ(log_, "");
 }
@@ -241,9 +241,9 @@ TEST_F(VocabAdminTest, ClientHasItsOwnBase) {
   ASSERT_TRUE(Do("POST", "/vocab/base?client=team-a", "{}").status.ok());
   EXPECT_EQ(clients_.Find("team-a"), own);
   EXPECT_EQ(Do("GET", "/vocab?client=team-a").Json()["base_ids"], json({3, 7}));
-  EXPECT_EQ(Do("POST", "/vocab/base?client=nobody", "{}").status.code(),
+  EXPECT_EQ(Do("POST", "/vocab/base?client=unknown", "{}").status.code(),
             absl::StatusCode::kNotFound);
-  EXPECT_EQ(clients_.Find("nobody"), nullptr);
+  EXPECT_EQ(clients_.Find("unknown"), nullptr);
 }
 
 TEST_F(VocabAdminTest, AutomaticSizeIsSearchedAgain) {

@@ -171,10 +171,10 @@ TEST_F(EmbeddingsTest, RejectsBadInput) {
       {{{"input", "a"}, {"dimensions", 5}}, 400, "[1, 4]", "dimensions"},
       {{{"input", "a"}, {"dimension", 2}}, 400, "did you mean \"dimensions\"?", "dimension"},
       {{{"input", "a"}, {"", 2}}, 400, "\"\": there is no such field", "\"\""},
-      {{{"input", "a"}, {"prompt_name", "nobody"}}, 400, "document, query", "prompt_name"},
+      {{{"input", "a"}, {"prompt_name", "unknown"}}, 400, "document, query", "prompt_name"},
       {{{"input", "a"}, {"truncate_prompt_tokens", 17}}, 400, "[-1, 16]", "truncate_prompt_tokens"},
       {{{"input", "a"}, {"lora_path", "x"}}, 400, "not supported", "lora_path"},
-      {{{"input", "a"}, {"model", "nobody"}}, 404, "this server has `words`", "model"},
+      {{{"input", "a"}, {"model", "unknown"}}, 404, "this server has `words`", "model"},
       {{{"input", "a"}, {"model", "demo"}}, 400, "`demo` generates text", "model"},
       {{{"input", "a"}, {"model", "judge"}}, 400, "`judge` makes scores", "model"},
   };
@@ -269,7 +269,7 @@ TEST_F(EmbeddingsTest, AllModelsAreListed) {
   for (const json& model : models) names.push_back(model.at("id"));
   EXPECT_EQ(names, (std::vector<std::string>{"demo", "words", "judge"}));
   EXPECT_EQ(Connect().Get("/v1/models/words").Json().at("max_model_len"), 16);
-  EXPECT_EQ(Connect().Get("/v1/models/nobody").status, 404);
+  EXPECT_EQ(Connect().Get("/v1/models/unknown").status, 404);
 }
 
 TEST_F(EmbeddingsTest, MetricsCountByModel) {

@@ -25,7 +25,7 @@ class RerankTest : public EncoderTest {
 };
 
 TEST_F(RerankTest, ServerInfoListsEmbeddersAndRerankers) {
-  AddStates();  // which nobody asks for by name
+  AddStates();  // which no request names
   StartAll();
   EXPECT_EQ(Connect().Get("/server_info").Json().at("encoders"),
             json::parse(R"([{"name": "words", "makes": "vectors"},

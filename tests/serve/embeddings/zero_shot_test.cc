@@ -89,7 +89,7 @@ class ZeroShotRouteTest : public EncoderTest {
 };
 
 TEST_F(ZeroShotRouteTest, CandidatesAreScoredForEachText) {
-  // The longer the hypothesis the larger all logits are: softmax over the candidates tells.
+  // Logits grow with the length of the hypothesis: softmax over the candidates shows it.
   const json body = {{"input", {"a", "b c"}},
                      {"candidate_labels", {"x", "y z"}},
                      {"hypothesis_template", "it {}"}};

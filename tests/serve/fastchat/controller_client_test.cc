@@ -85,7 +85,7 @@ TEST(HttpUrlTest, RejectsUnreachableUrl) {
   }
 }
 
-/// A controller that answers as told, on the same thread as the client.
+/// A controller with scripted replies, on the same thread as the client.
 class FakeController {
  public:
   struct Received {

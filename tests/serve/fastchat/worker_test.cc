@@ -277,7 +277,7 @@ TEST_F(FastchatWorkerTest, EchoedPromptsHaveLogprobs) {
   EXPECT_EQ(logprobs["top_logprobs"][0], nullptr);
   EXPECT_EQ(logprobs["token_logprobs"][1], -2.0);
   EXPECT_EQ(logprobs["text_offset"][0], 0);
-  EXPECT_EQ(logprobs["text_offset"][ids.size()], 4);  // behind "Once"
+  EXPECT_EQ(logprobs["text_offset"][ids.size()], 4);  // after "Once"
   // Without an echo the prompt is not scored.
   generator_->scripts.push_back({.events = {End(FinishReason::kStop, 1)}});
   Do("/worker_generate", Body(R"(, "logprobs": 0)"));

@@ -174,7 +174,7 @@ TEST_F(LogFileTest, UnopenableFileIsNamed) {
   const absl::Status status = AccessLog::Open(path_ + "-none/log").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + "-none/log"));
-  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);  // nobody reads it, and nobody is waited for
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);  // it has no reader, and Open() waits for none
   EXPECT_FALSE(AccessLog::Open(path_).ok());
 }
 

@@ -158,7 +158,7 @@ TEST_F(HttpAdmissionTest, BurstBeyondLimitGetsError) {
   });
   std::vector<std::unique_ptr<HttpClient>> burst;
   for (int i = 0; i < 24; ++i) burst.push_back(std::make_unique<HttpClient>(port()));
-  // Half of the places are one address's, and as many spare ones. Who is told waits for nothing.
+  // Half of the places are one address's, and as many spare ones. A refusal is immediate.
   for (int i = 8; i < 24; ++i) EXPECT_EQ(burst[i]->Receive().status, 503);
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(burst[i]->Get("/v1/models").status, i < 4 ? 200 : 503);

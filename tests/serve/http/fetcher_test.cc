@@ -42,8 +42,8 @@ std::string Reply(const std::string& body, const std::string& head = "HTTP/1.1 2
   return absl::StrCat(head, "\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
 }
 
-/// On the same thread as the fetcher: answers each request with what is told for its path; behind
-/// "..." comes more of that without an end, behind "|" nothing, and the connection stays.
+/// A host on the fetcher's thread that answers each request with the reply of its path. After
+/// "..." the reply repeats without end; after "|" nothing comes and the connection stays.
 class FakeHost {
  public:
   explicit FakeHost(asio::io_context& io)
@@ -279,7 +279,7 @@ TEST_F(FetcherTest, InvalidHostsAreNamed) {
   }
 }
 
-/// A certificate of 127.0.0.1 that nobody but itself has signed, and its key, in one file.
+/// Writes a self-signed certificate of 127.0.0.1 and its key to one file.
 void WriteCertificate(const std::string& path) {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const certificate = X509_new();

@@ -209,7 +209,7 @@ double Time(const std::function<void()>& run) {
 }
 
 TEST(HttpFramingTest, ByteByByteIsLinear) {
-  // One line, so that whoever begins anew with each byte looks at 5e8 of them.
+  // One line: a parser that restarts at each byte reads 5e8 of them.
   const std::string bytes =
       "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(32'000, 'x') + "\r\n\r\n";
   EXPECT_LT(Time([&] { EXPECT_EQ(ReadRequest(bytes, 1).status, 200); }), 0.2);

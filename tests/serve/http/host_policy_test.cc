@@ -42,7 +42,7 @@ TEST_F(HostPolicyTest, LoopbackWithoutKeyRejectsOtherNames) {
                            ":80", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "[", "[]"}) {
     EXPECT_EQ(Get(host), 403) << host;
   }
-  // What an absolute target names counts, not the Host beside it.
+  // The host of an absolute target counts, not the Host header.
   EXPECT_EQ(Get("localhost", "http://evil.example/health"), 403);
   EXPECT_EQ(Get("evil.example", "http://localhost:8/health"), 200);
   Connect();

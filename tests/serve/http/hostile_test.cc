@@ -114,7 +114,7 @@ TEST_F(HttpHostileTest, EndlessExtensionsAndTrailersAreCut) {
     client.Send(kChunked + begin);
     const std::string more(64 << 10, 'a');
     int num_sent = 0;
-    // Two seconds and 64 MiB may be swallowed behind the reply.
+    // Two seconds and 64 MiB may be discarded after the reply.
     while (num_sent < 20'000 && client.Send(more)) ++num_sent;
     EXPECT_LT(num_sent, 20'000);
   }

@@ -342,7 +342,7 @@ TEST_F(HttpServerTest, DisconnectAbortsRequest) {
     // The two of the promise, and what ran before the close was seen.
     EXPECT_LE(engine_.num_steps - steps, 12) << stream;
   }
-  // Counted by the thread that makes text, which comes behind the engine.
+  // Counted by the detokenizer thread, which runs after the engine.
   EXPECT_TRUE(Await([this] {
     return Connect()
                .Get("/metrics")
@@ -399,7 +399,7 @@ TEST_F(HttpServerTest, KeysGrantTheirRoutes) {
   EXPECT_EQ(client.Get("/flush_cache", "Authorization: Bearer user\r\n").status, 401);
   EXPECT_EQ(client.Get("/flush_cache", "Authorization: Bearer root\r\n").status, 200);
   EXPECT_EQ(engine_.num_flushes, 1);
-  // Without the key nobody's body is read.
+  // Without the key no body is read.
   HttpClient uploader = Connect();
   uploader.Send("POST /generate HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\n");
   EXPECT_EQ(uploader.Receive().status, 401);

@@ -61,7 +61,7 @@ TEST_F(CompletionsTest, EchoedPromptsHaveLogprobs) {
         }
         if (i > 0) continue;
         // Offsets of ASCII text are bytes.
-        EXPECT_EQ(logprobs["text_offset"][1], 0);  // behind BOS, which is not a text
+        EXPECT_EQ(logprobs["text_offset"][1], 0);  // after BOS, which is not text
         for (size_t t = 1; t < prompt.size(); ++t) {
           const std::string token = logprobs["tokens"][t];
           const size_t first = token.find_first_not_of(' ');
@@ -76,7 +76,7 @@ TEST_F(CompletionsTest, EchoedPromptsHaveLogprobs) {
   }
 }
 
-/// What speculation did, in vLLM's shape and as /generate tells it.
+/// Statistics of speculation, in vLLM's shape and as /generate reports them.
 TEST_F(CompletionsTest, RepliesReportSpeculation) {
   Start();
   const json params = {{"temperature", 0}, {"max_new_tokens", 40}};
@@ -99,7 +99,7 @@ TEST_F(CompletionsTest, RepliesReportSpeculation) {
                    1.0 + accepted / static_cast<double>(num_steps));
   EXPECT_EQ(stats["draft_acceptance_rate"], meta["spec_accept_rate"]);
 
-  // A stream tells them once: with the usage, else with the last choice.
+  // A stream reports them once: with the usage, else with the last choice.
   for (const bool with_usage : {false, true}) {
     body["stream"] = true;
     body["stream_options"] = {{"include_usage", with_usage}};

@@ -1,4 +1,4 @@
-// /generate: what it tells, whole and as a stream.
+// /generate: its replies, whole and as a stream.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST_F(GenerateTest, PromptLogprobsBeginAtRequestedPosition) {
       EXPECT_EQ(reply["text"].get<std::string>().empty(), max_new_tokens == 0);
     }
   }
-  engine_.step_us = 3000;  // events that nobody waits for are joined
+  engine_.step_us = 3000;  // events that no reader waits for are joined
   const HttpReply stream =
       client.Post("/generate", json{{"text", kPrompt},
                                     {"stream", true},

@@ -1,4 +1,4 @@
-// What the server tells of itself: versions, loads, acceptance.
+// What the server reports: versions, loads, acceptance.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ TEST_F(InfoTest, WaitingTokensIncludeRequestsNotYetQueued) {
   ASSERT_TRUE(Await([this] { return engine_.num_held == 1; }));
   second.Send(PostRequest("/generate", body.dump()));
   const auto loads = [&] { return client.Get("/v1/loads").Json()["loads"][0]; };
-  // The held step has not told of the first one, nor of the queue.
+  // The held step has reported neither the first request nor the queue.
   EXPECT_TRUE(Await([&] { return loads()["num_waiting_tokens"] == 2 * prompt_len; })) << loads();
   EXPECT_EQ(loads()["num_waiting_uncached_tokens"], 2 * prompt_len);
   engine_.holds = false;

@@ -169,7 +169,7 @@ TEST(SentencePieceModelTest, RejectsOutOfBoundsNormalisationTables) {
 }
 
 /// Units of a trie whose keys are all runs of 'a': unit i leads to unit i + 1 by 'a' and has a
-/// value behind it, until `num_keys`.
+/// value after it, until `num_keys`.
 std::string NestedKeys(uint32_t num_keys, const std::string& replacement) {
   std::vector<uint32_t> units(256 * (num_keys + 2));
   uint32_t at = 0;

@@ -94,7 +94,7 @@ TEST(CheckIsTextTest, FilesAreCheckedAfterUnpacking) {
   std::istringstream in(parquet);
   EXPECT_THAT(std::string(Documents::Open("-", false, {}, in).status().message()),
               HasSubstr("standard input: a Parquet file"));
-  // Noise only behind what is looked at.
+  // Noise only after the checked bytes.
   const std::string late = std::string(kCheckedBytes, 'a') + std::string(300, '\0');
   EXPECT_TRUE(Documents::Open(WriteTemp("late.txt", late), false, {}, none).ok());
 }

@@ -68,7 +68,7 @@ TEST(ListFileTest, RoundTripsBetweenAllFormatsAreExact) {
     }
     const std::string map = TempPath("a.safetensors");
     ASSERT_TRUE(WriteListFile(map, list).ok());
-    const auto read = ReadListFile(map, {});  // t2d tells the vocabulary's size
+    const auto read = ReadListFile(map, {});  // t2d gives the vocabulary's size
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->vocab_size, vocab_size);
     std::ranges::sort(list.ids);
