@@ -132,7 +132,7 @@ function reset() {
 
 const turn = (who, ...children) => element("div", { className: "turn" }, element("span", { className: "who" }, who), ...children);
 
-/// Where the tokens go: behind the prompt, or into a turn of their own.
+/// Returns the place of the tokens: after the prompt, or in a turn of their own.
 function openOutput(prompt) {
   select(-1);
   counts = {};
