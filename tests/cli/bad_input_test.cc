@@ -350,7 +350,7 @@ TEST(ExitCodeTest, OnlyInternalErrorsAreFailures) {
   }
 }
 
-/// What the manual page says of exit code 2, done.
+/// Runs the cases of exit code 2 in the manual page.
 TEST(BinaryTest, MissingHardwareExitsWithTwo) {
   const TempDir dir;
   const ProcessOutcome port =

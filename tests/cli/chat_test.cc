@@ -97,7 +97,7 @@ TEST_F(ChatTest, ShowsRenderedPrompt) {
   std::istringstream ids(lines[2]);
   const std::vector<int> raw{std::istream_iterator<int>(ids), {}};
   EXPECT_EQ(raw.front(), 1);
-  EXPECT_EQ(std::count(raw.begin(), raw.end(), 2), 0);  // what was typed is text
+  EXPECT_EQ(std::count(raw.begin(), raw.end(), 2), 0);  // typed input is text
 }
 
 TEST_F(ChatTest, WithoutTemplateDefaultIsUsedAndNamed) {

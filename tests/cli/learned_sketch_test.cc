@@ -48,7 +48,7 @@ TEST(LearnedSketchTest, IsCachedAndKeepsOutput) {
       RunBinary(Args{"generate"} + DemoPair() + kPrompts + Args{"--vocab", "full"});
   ASSERT_EQ(full.exit_code, 0) << full.err;
   const std::string folder = dir.Join("cache/shortlist/sketches");
-  // One that is fitted when a run is about to end is given up.
+  // A sketch still being fitted at the end of a run is dropped.
   for (int i = 0; i < 20 && SketchesIn(folder).empty(); ++i) {
     const ProcessOutcome learning = Learn(dir.Join("cache"));
     ASSERT_EQ(learning.exit_code, 0) << learning.err;

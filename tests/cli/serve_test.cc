@@ -277,7 +277,7 @@ TEST(ServeTest, PoolHoldsSeveralContextsIfMemoryAllows) {
   EXPECT_LE(info["max_total_num_tokens"], 16384);
 }
 
-/// What a user would read of these flags; empty when they are fine.
+/// Returns the error message of these flags; empty if they are valid.
 std::string FlagError(const Args& args) {
   CLI::App app;
   ServeFlags flags;
@@ -348,7 +348,7 @@ TEST(ServeTest, ForeignFlagsGetSuggestion) {
     EXPECT_THAT(FlagError(args), HasSubstr(answer)) << args.front();
     EXPECT_NE(FlagError(args), "") << args.front();
   }
-  // Those that vLLM has too are ours.
+  // Flags of vLLM with the same names are accepted.
   EXPECT_EQ(FlagError({"--served-model-name", "n", "--dtype", "bfloat16", "--max-model-len", "64"}),
             "");
 }

@@ -37,7 +37,7 @@ std::unique_ptr<DynamicVocabularyManager> Manager(const std::vector<int32_t>& ba
   return *std::move(manager);
 }
 
-/// What the kernels find where a graph that was captured earlier points them to.
+/// Arrays that the kernels read at the addresses of an earlier captured graph.
 struct Seen {
   Seen(const CudaHeadArgs& args, int64_t num_tokens)
       : rows(args.row_ids, args.row_ids + *args.num_rows) {

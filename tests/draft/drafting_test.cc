@@ -1,4 +1,4 @@
-// What the engine drafts with the demo pair, and how much of it the target takes.
+// Drafts of the engine with the demo pair, and how many of them the target accepts.
 
 #include <gtest/gtest.h>
 

@@ -134,7 +134,7 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
     config.sampling.temperature = temperature;
     config.sampling.stop_token_ids = {};
     const RunResult free = pair_->Run(prompts, config);
-    // What the model would say: pairs of tokens, and single ones.
+    // Likely output of the model: pairs of tokens, and single ones.
     std::vector<TokenId> allowed;
     std::vector<std::vector<TokenId>> bad_words;
     for (const std::vector<TokenId>& output : free.outputs) {

@@ -71,7 +71,7 @@ std::vector<double> Distribution(const std::vector<float>& logits, const Samplin
 
 struct Scenario {
   Model target, draft;
-  std::vector<TokenId> active;  // what the draft can say; empty: everything
+  std::vector<TokenId> active;  // tokens that the draft can emit; empty: all
   SamplingParams params;
   VerifyMode mode;
   double draft_p_min = 0.0;
@@ -262,7 +262,7 @@ TEST_P(VerifierDistributionTest, ChainsThatEndAtLowConfidence) {
 }
 
 TEST_P(VerifierDistributionTest, ChainsThatEndByCost) {
-  // Of what usual_acceptance, 0.8 at first, makes of the confidences.
+  // Passes at which usual_acceptance, initially 0.8, ends chains at the confidences.
   for (double pass : {0.48, 0.5, 0.535}) {
     Scenario scenario = Base();
     scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);

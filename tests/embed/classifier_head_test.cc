@@ -19,7 +19,7 @@ namespace {
 
 using Architecture = ClassifierConfig::Architecture;
 
-/// Of tests/reference/golden/embed/classifier/modernbert_cls: 16 wide, 3 labels.
+/// The head of tests/reference/golden/embed/classifier/modernbert_cls: 16 wide, 3 labels.
 class ClassifierHeadTest : public testing::Test {
  protected:
   ClassifierHeadTest() {

@@ -106,7 +106,7 @@ TEST_F(YesNoHeadTest, BitsAreIndependentOfBatchAndThreads) {
 }
 
 TEST_F(YesNoHeadTest, NonFiniteStateFailsItsSequenceOnly) {
-  // Of quantised rows too, whose inputs are rounded to integers.
+  // Also for quantised rows, whose inputs are rounded to integers.
   for (const DType dtype : {DType::kF32, DType::kInt8}) {
     std::vector<char> rows(kVocab * RowBytes(dtype, kHidden));
     for (int64_t row = 0; row < kVocab; ++row) {

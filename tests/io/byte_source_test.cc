@@ -51,7 +51,7 @@ std::string LongText() {
   return text;
 }
 
-/// What can be read, and how it ends.
+/// Returns the readable bytes, and the status at their end.
 std::pair<std::string, absl::Status> ReadAll(const std::string& bytes) {
   std::istringstream in(bytes);
   auto source = ByteSource::Of(in, "it");
@@ -123,7 +123,7 @@ TEST(ByteSourceTest, MissingOversizedAndOtherFiles) {
   EXPECT_EQ(ByteSource::Open(TempPath("absent.xz")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ByteSource::Open(testing::TempDir()).status().code(),
             absl::StatusCode::kInvalidArgument);
-  // What is small packed may be huge unpacked.
+  // A small packed file may be huge when unpacked.
   const std::string bomb = WriteTemp("bomb.json.xz", PackXz(std::string(1 << 20, 'a')));
   EXPECT_EQ(ReadUnpacked(bomb, 1 << 20)->size(), 1 << 20);
   EXPECT_THAT(std::string(ReadUnpacked(bomb, (1 << 20) - 1).status().message()),

@@ -152,7 +152,7 @@ void RunBlock() {
   }
 }
 
-/// What every lane of the warp brought to the same operation.
+/// Returns the values of all lanes of the warp for the same operation.
 const std::array<Words, kLanes>& Exchange(const char* operation, const Words& value) {
   const int thread = block_state->current;
   WarpState& warp = block_state->warps[thread / kLanes];

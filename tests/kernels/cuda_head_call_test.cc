@@ -59,7 +59,7 @@ struct Problem {
     int32_t error;
   };
 
-  /// What the call gives for tokens first .. first + count - 1.
+  /// Returns the result for tokens first .. first + count - 1.
   Result Run(int64_t first, int64_t count, int64_t max_tail = 6) {
     const RowLayout layout = rows.layout;
     const MachineArray<float> plain(machine, Slice(x, first * kHidden, count * kHidden));

@@ -255,7 +255,7 @@ class HeadCheck {
     }
   }
 
-  /// Whether two ids arrive at times that differ by rounding alone.
+  /// True if the arrival times of two ids differ only by rounding.
   bool TiesInTheRace(int64_t token, const std::vector<float>& tempered,
                      const std::vector<int32_t>& ids, int32_t drawn, int64_t expected,
                      uint64_t key) {

@@ -38,7 +38,7 @@ Chosen Select(const SketchFixture& sketch, const std::vector<float>& queries,
   return chosen;
 }
 
-/// The best few of what is ranked are what a choice of as few gives.
+/// The best n of the ranked rows equal a choice of n rows.
 TEST(SketchRankTest, KeysOrderChosenRows) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -135,7 +135,7 @@ TEST(SketchRefineTest, ChoosesBestCandidatesInAllDimensions) {
     };
     refine(one);
     EXPECT_TRUE(std::ranges::is_sorted(chosen));
-    // What a candidate counts for, in double precision.
+    // The score of a candidate, in double precision.
     std::vector<double> exact;
     for (int64_t i = 0; i < num_candidates; ++i) {
       const int32_t row = candidates[i];

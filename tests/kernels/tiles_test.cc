@@ -38,7 +38,7 @@ struct alignas(64) Tile {
   }
 };
 
-/// What is drawn for the factors of a product.
+/// The distribution of the factors of a product.
 enum class Numbers { kNormal, kTiny, kAnyBits };
 
 uint16_t RandomBf16(std::mt19937& rng, Numbers numbers) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr DType kQuantDTypes[] = {DType::kInt8, DType::kInt4};
 
-/// What the decoder says after `prompt`: the prompt and `count` greedy tokens.
+/// Returns `prompt` and `count` greedy tokens after it.
 std::vector<TokenId> Continue(Decoder& decoder, std::vector<TokenId> tokens, int64_t count,
                               ThreadPool& pool) {
   const int64_t num_slots = static_cast<int64_t>(tokens.size()) + count;

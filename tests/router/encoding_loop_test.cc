@@ -229,7 +229,7 @@ TEST_F(EncodingLoopTest, QueryPassIsHalvedWhileOtherModelsRun) {
   (*loop)->Step(now);
   (*loop)->Step(now);
   EXPECT_TRUE((*loop)->TakeRows().rows.empty());
-  // 175 tokens have half of the time: the query's 50, and 100 of those that go on.
+  // 175 tokens fit half of the time: 50 of the query, and 100 of the running requests.
   (*loop)->Add(Request("q", {std::vector<int32_t>(50, 1)}), now);
   (*loop)->Step(now);
   EXPECT_EQ((*loop)->TakeRows().rows.size(), 1);
@@ -285,7 +285,7 @@ TEST_F(EncodingLoopTest, ModelStopsMidPass) {
   EXPECT_EQ(Step().rows.size(), 1u);
   EXPECT_EQ(stepper.num_begun, 2);
 
-  // One that has gone ends at once; for the other the pass goes on.
+  // An aborted request ends at once; the pass continues for the other.
   Add(Request("b", {{5}}));
   Add(Request("c", {{1}}));
   Step();

@@ -54,7 +54,7 @@ TEST(FairnessTest, ShortRequestPassesManyOfAnotherClient) {
     SchedulerOptions options = Options();
     options.policy = policy;
     const SimulationResult result = Serve(options, trace);
-    // A step takes 0.04 s: it is admitted in the next one, at the cost of somebody's place.
+    // A step takes 0.04 s: the next one admits it and retracts another request.
     EXPECT_LT(result.requests.back().finished_s - 1.0, 0.3);
     EXPECT_EQ(result.stats.num_retractions, 1);
     for (const SimulatedRequest& served : result.requests) EXPECT_TRUE(served.refusal.ok());
@@ -100,7 +100,7 @@ TEST(FairnessTest, ShortPromptsDoNotStarveLongOneOfAnotherClient) {
 }
 
 TEST(FairnessTest, NoRetractionWithoutEnoughRoom) {
-  // All that "b" may give up does not make room for what "a" wants.
+  // Retracting every eligible request of "b" does not make room for "a".
   SchedulerOptions options = Options();
   options.max_total_tokens = 4096;
   options.context_length = 4096;

@@ -53,7 +53,7 @@ class FakeRouter {
   std::map<std::string, TokenizedGenerateReqInput> left_;  // max_new_tokens: what is left
 };
 
-/// What the detokenizer thread saw of a request; read when the pipeline is gone.
+/// Events of a request on the detokenizer thread; read after the pipeline is destroyed.
 struct Seen : Receiver {
   int64_t num_tokens = 0;
   int64_t num_terminal_rows = 0;
@@ -106,7 +106,7 @@ TEST_F(PipelineTest, EachRequestGetsItsRows) {
   all.push_back(Submit([]() -> absl::StatusOr<TokenizedGenerateReqInput> {
     throw std::runtime_error("no tokenizer");
   }));
-  // Those that are still on their way when the pipeline goes are aborted, not forgotten.
+  // Requests in flight when the pipeline is destroyed are aborted, not dropped.
   pipeline_.reset();
   for (const std::shared_ptr<Seen>& seen : all) EXPECT_EQ(seen->num_terminal_rows, 1);
 }

@@ -69,7 +69,7 @@ std::vector<Case> Cases() {
 
 struct CaseResult {
   std::vector<std::vector<TokenId>> outputs;
-  // Of every other request, the others' are empty: its output's, and of every fourth its prompt's.
+  // Of each second request its output's, of each fourth also its prompt's; else empty.
   std::vector<std::vector<float>> logprobs;
   SequenceStats total;
   int64_t num_hit_tokens = 0;

@@ -97,7 +97,7 @@ TEST_P(CausalEncoderTest, AllStatesAreIndependentOfOtherTexts) {
   const std::vector<CausalEncoder::Text> views(texts.begin(), texts.end());
   for (const CausalEncoder::Options options : {CausalEncoder::Options{}, {0, 5}, {30, 16}}) {
     CausalEncoder encoder(*decoder_, options);
-    LastStates(encoder, texts);  // what it leaves in the tree gives way
+    LastStates(encoder, texts);  // its entries in the tree are evicted
     const auto states = encoder.States(views, CausalEncoder::Wanted::kAll);
     ASSERT_TRUE(states.ok()) << states.status();
     EXPECT_EQ(ToVector(*states), expected);

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 using Values = std::array<std::array<float, 256>, 3>;
 
-/// Of all pictures the same one, as of a model.
+/// Values that all pictures share, as for one model.
 const std::shared_ptr<const Values>& SharedValues() {
   static const auto shared = [] {
     auto values = std::make_shared<Values>();

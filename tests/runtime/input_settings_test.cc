@@ -26,7 +26,7 @@ void ExpectError(const absl::Status& status, const std::vector<std::string>& par
   }
 }
 
-/// Those of a BERT with the given files.
+/// Writes a BERT with the given files.
 std::string WriteCase(const json& golden, TinyEncoder& tiny) {
   if (golden["second"].is_null()) tiny.AddModules(/*normalize=*/false);
   for (const auto& [name, contents] : golden["files"].items()) {

@@ -15,11 +15,11 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A generating model that is asked what comes next, and what transformers' logits say of that.
+/// Next tokens of a generating model, compared with the logits of transformers.
 class NextTokensTest : public testing::TestWithParam<const char*> {
  protected:
   NextTokensTest() {
-    // Of another model, for there must be one.
+    // The tokenizer of another model, as one is required.
     TinyDecoder reranker("rerankers/qwen3");
     reranker.AddFile("tokenizer.json", reranker.golden()["tokenizer"]);
     tokenizer_ = OpenTokenizer(ModelSource::OfDirectory(reranker.Write())).value();

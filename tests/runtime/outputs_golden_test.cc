@@ -1,4 +1,4 @@
-// What models make of texts, from the text to the result, against
+// Compares outputs of models, from the text to the result, with
 // tests/reference/make_outputs_golden.py.
 #include <gtest/gtest.h>
 

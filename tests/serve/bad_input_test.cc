@@ -255,7 +255,7 @@ TEST_F(BadInputTest, HugeRequestsAreRejectedEarly) {
     EXPECT_EQ(reply.status, 400);
     EXPECT_THAT(reply.body, testing::HasSubstr("log-probabilities"));
   }
-  // What each event would repeat.
+  // Fields that each event would repeat.
   const json cumulative = {{"text", "a"},
                            {"stream", true},
                            {"return_logprob", true},

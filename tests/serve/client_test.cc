@@ -1,4 +1,4 @@
-// What one client may ask for, and that others do not feel it.
+// Limits of one client, and its isolation from others.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

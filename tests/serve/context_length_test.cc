@@ -1,4 +1,4 @@
-// What does not fit the context, in every dialect.
+// Requests that exceed the context, in every dialect.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

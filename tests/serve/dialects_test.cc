@@ -107,7 +107,7 @@ TEST_F(DialectsTest, DisconnectedFastchatClientFreesItsPlace) {
     EXPECT_EQ(Connect().Get("/v1/loads").Json()["loads"][0]["num_waiting_reqs"], 1);
     EXPECT_EQ(Connect().Get("/get_load").Json()[0]["num_reqs"], 2);
     EXPECT_EQ(Connect().Get("/server_info").Json()["internal_states"][0]["num_waiting_reqs"], 1);
-    // Those of other dialects count too.
+    // Requests of other dialects count too.
     HttpClient other = Connect();
     other.Send(PostRequest(
         "/generate", json{{"text", "Hi"}, {"sampling_params", {{"max_new_tokens", 900}}}}.dump()));

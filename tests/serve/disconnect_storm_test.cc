@@ -226,7 +226,7 @@ TEST_F(DisconnectStormTest, EveryRouteSurvivesDisconnects) {
   for (std::thread& thread : threads) thread.join();
   std::cout << num_visits << " visits of " << requests.size() << " requests\n";
 
-  // What the clients left waiting is served first, which takes a slow machine a while.
+  // Requests that the clients left are served first, which takes time on a slow machine.
   const auto end_of_wait = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (NumDescriptors() > num_descriptors && std::chrono::steady_clock::now() < end_of_wait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -135,7 +135,7 @@ TEST_F(RequestFieldsTest, FieldsThatChangeOutputAreRejectedByName) {
     ExpectRefused("/generate", With(kGenerate, {{"sampling_params", {{name, value}}}}),
                   "sampling_params." + name);
   }
-  // What belongs into sampling_params says so, whatever its value.
+  // Fields of sampling_params are reported as such for any value.
   for (const char* name :
        {"seed", "max_tokens", "temperature", "top_p", "stop", "max_new_tokens"}) {
     ExpectRefused("/generate", With(kGenerate, {{name, 0}}), name, "sampling_params");
@@ -411,12 +411,12 @@ TEST_F(RequestFieldsTest, OpenAiDefaultsToModelSampling) {
   Ok("/v1/responses", {{"input", "Hello"}});
   expect(0.6, 20, 0.9, 0.05, 1.1);
   EXPECT_EQ(Last().sampling.max_new_tokens, 3);
-  // What is given wins, each field for itself.
+  // Given fields override the default, each separately.
   Ok("/v1/completions", With(kCompletion, {{"temperature", 0}, {"top_k", -1}, {"min_p", 0}}));
   expect(0, 0, 0.9, 0, 1.1);
   Ok("/v1/chat/completions", json{{"messages", kMessages}});
   EXPECT_EQ(Last().sampling.max_new_tokens, 3);
-  // The model's own length is no bound of what a client asks for.
+  // The model's own length does not bound the requested length.
   Ok("/v1/chat/completions", json{{"messages", kMessages}, {"min_tokens", 8}});
   EXPECT_EQ(Last().sampling.min_new_tokens, 8);
   EXPECT_EQ(Last().sampling.max_new_tokens, 8);

@@ -47,7 +47,7 @@ class SketchTest : public testing::Test {
     return *std::move(sketch);
   }
 
-  /// Of how many states the row with the largest exact logit is among the chosen.
+  /// Returns the number of states whose row with the largest exact logit is chosen.
   int64_t NumHits(const SketchBasis& basis, const at::Tensor& states, int64_t num_chosen) {
     SketchChooser chooser(Make(basis), num_chosen, pool_);
     EXPECT_TRUE(chooser.Choose(states.data_ptr<float>(), states.size(0), {}).ok());

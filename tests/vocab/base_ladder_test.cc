@@ -137,7 +137,7 @@ TEST(VocabSizerTest, ChangesBaseOfItsManagerOnly) {
   EXPECT_TRUE(manager->Active()->is_full_head());
   EXPECT_FALSE(sizer.TakeNext());
 
-  // Who sets a base of a fixed size meanwhile keeps it, whatever waits or is under way.
+  // A base of a fixed size set meanwhile is kept, whatever is pending.
   sizer.Replace(ladder);
   sizer.Cancel();
   EXPECT_FALSE(sizer.TakeNext());

@@ -340,7 +340,7 @@ std::chrono::duration<double> StressTime() {
 
 /// Eight threads add, observe, read and reload. Every snapshot that a reader sees is whole,
 /// versions never go back and name one snapshot each, rows are stable while the base stays, and
-/// what is pinned stays present.
+/// pinned ids stay present.
 TEST(DynamicVocabularyManagerTest, ConcurrentReadersSeeConsistentSnapshots) {
   constexpr int32_t kVocabSize = 500;
   constexpr int64_t kCapacity = 50;

@@ -21,7 +21,7 @@ constexpr int kRequests = 200, kStepsOfRequest = 40;
 struct World {
   std::string name;
   double pass_base_ms, row_ms, verify_ms;
-  double rank_scale;     // half of what a list can hold lies in so many of its first ranks
+  double rank_scale;     // number of first ranks with half of the coverage of a list
   double not_listed;     // share of tokens that only the full head holds
   double easy;           // mean chance that the draft agrees
   double noise = 0.1;    // of times
@@ -164,7 +164,7 @@ TEST(SizeControlTest, IsDeterministic) {
   EXPECT_EQ(a.num_changes(), b.num_changes());
 }
 
-/// What a sketch holds needs no base, and rows that hold nothing more are not scored.
+/// Tokens that a sketch covers need no base, and rows without further coverage are not scored.
 TEST(SizeControlTest, FindsSketchShare) {
   const std::vector<int64_t> sizes = {0, 1000, 8000}, shares = {32, 64, 128, 256, 512};
   const auto run = [&](size_t first_size, size_t first_share, bool is_known) {
@@ -273,7 +273,7 @@ TEST(SizeControlTest, WaitsForSketchAndKeepsItIfFaster) {
   }
 }
 
-/// One that begins with a sketch looks at the full head for a few steps.
+/// A control that begins with a sketch probes the full head for a few steps.
 TEST(SizeControlTest, ProbesHaveRequestedLength) {
   SizeControl control(
       {.rows = {0, 16384}, .ends_with_full_head = true, .shares = {1024}, .probe_steps = 8});

@@ -246,7 +246,7 @@ TEST_F(EmbedTest, LongTextsAreTruncatedOrRejected) {
   EXPECT_EQ(Vectors(text + "more"), want);
   flags_.encoding.truncates = false;
   ExpectRefused("one\n" + text + "more\n", "standard input line 2: more than 30 tokens");
-  // What came before it is there, but a run that cuts makes another file.
+  // Earlier vectors are written, but a run that truncates needs another file.
   flags_.out_path = dir_.Join("v.npy");
   ExpectRefused("one\n" + text + "more\n", "line 2");
   EXPECT_TRUE(fs::exists(flags_.out_path + ".part"));

@@ -30,7 +30,7 @@ MATCHER_P(Holds, value, "") { return arg.ok() && *arg == value; }
 
 std::string Contents(const std::string& path) { return ReadFile(path, 1 << 20).value(); }
 
-/// Of 3 rows, [3, 2].
+/// A file of 3 rows, [3, 2].
 class VectorFileTest : public ::testing::TestWithParam<const char*> {
  protected:
   absl::StatusOr<std::unique_ptr<VectorFile>> Open() {

@@ -32,7 +32,7 @@ ServeFlags Flags(std::vector<std::string> api_keys, std::string api_key_file,
   return flags;
 }
 
-/// What ReadKeys says of these; on stderr in `warnings`.
+/// Returns the error of ReadKeys, and its standard error in `warnings`.
 std::string KeysError(const ServeFlags& flags, std::string& warnings) {
   testing::internal::CaptureStderr();
   const absl::Status status = ReadKeys(flags).status();

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// What a shell command writes, and its exit status.
+/// Output and exit status of a shell command.
 std::pair<int, std::string> Shell(const std::string& command) {
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {-1, ""};
@@ -40,7 +40,7 @@ class CompletionTest : public testing::Test {
  protected:
   void SetUp() override { dir_.Write("script", BashCompletion(DescribeCommand(line_.app()))); }
 
-  /// What bash offers for the last of the words.
+  /// Returns the completions of bash for the last word.
   std::vector<std::string> Offered(const std::string& words) {
     const auto [status, out] =
         Shell(absl::StrCat("cd ", dir_.Join(""),

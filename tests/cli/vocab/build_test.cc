@@ -432,7 +432,7 @@ TEST_F(BuildTest, SignalKeepsCountsAndSameCommandResumes) {
   EXPECT_EQ(ReadList(out).counts[0], 1500 * 1000);
 }
 
-/// Counts of one row of the file, from which a run goes on.
+/// Counts of one row of the file, from which a run resumes.
 class ResumedCountTest : public ::testing::Test {
  protected:
   static constexpr int64_t kVocabSize = 16;
@@ -564,7 +564,7 @@ TEST_F(ResumedCountTest, SignalEndsRunBeforeRereading) {
     EXPECT_TRUE(absl::IsCancelled(status)) << status;
   }
   EXPECT_EQ(ReadCounts(dir_.Join("c"), kVocabSize, "f", 1 << 10)->corpora[0].num_documents, 2);
-  const StopSignals forgets;  // what was given
+  const StopSignals forgets;  // the stored signal
 }
 
 TEST(StopSignalsTest, SecondSignalEndsProcess) {

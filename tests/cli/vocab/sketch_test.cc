@@ -21,7 +21,7 @@ class VocabSketchTest : public testing::Test {
  protected:
   std::string path() const { return dir_.Join("demo.sketch"); }
 
-  /// What `vocab sketch` says when it is run with these flags.
+  /// Returns the error message of `vocab sketch` with these flags.
   Outcome Make(const Args& args, int64_t rank = 16) {
     return RunVocab(Args{"sketch", "--out", path(), "--rank", std::to_string(rank)} + args);
   }

@@ -154,7 +154,7 @@ TEST_F(VocabAdminTest, ExportedListIsServable) {
   EXPECT_EQ(count_list->ids, Ids({7, 50, 60, 99}));
   EXPECT_EQ(count_list->counts, (std::vector<int64_t>{2, 1, 1, 1}));
 
-  // What the server saw becomes its base, pinned ids included.
+  // The server's traffic becomes its base, pinned ids included.
   const Answer replaced =
       Do("POST", "/vocab/base", json{{"list", counts.Json()}, {"top", 3}}.dump());
   ASSERT_TRUE(replaced.status.ok()) << replaced.status;

@@ -49,7 +49,7 @@ class EncoderTest : public ServeTest {
   void AddVectors(const std::string& name);
   /// With sparse vectors and multi-vectors too.
   void AddThreeKinds(const std::string& name);
-  /// Of texts and pictures.
+  /// Adds a model of texts and pictures.
   void AddPictures(const std::string& name);
   void AddScores(const std::string& name, int64_t num_labels = 1);
   /// The generating model's states.

@@ -77,7 +77,7 @@ TEST_F(RerankTest, DocumentsAndRawScoresSelectInfinity) {
 
 TEST_F(RerankTest, InfinityRouteNeedsNoRawScores) {
   StartAll();
-  // What LiteLLM sends to Infinity and to vLLM.
+  // Requests of LiteLLM to Infinity and to vLLM.
   const json body = json::parse(R"({"model": "judge", "query": "q", "documents": ["a", "b b b"],
                                     "return_documents": true, "top_n": 1})");
   EXPECT_EQ(Post("/infinity/rerank", body).at("results")[0].at("document"), "b b b");
@@ -279,7 +279,7 @@ TEST_F(RerankTest, SglangEncode) {
       json::parse(R"({"text": [["q", "a"], ["q", "b b"]], "is_cross_encoder_request": true})"));
   ASSERT_EQ(reply.size(), 2);
   EXPECT_EQ(reply[1].at("embedding"), 0.5);
-  // What SGLang has there for compatibility is left unread, but nothing that it does not know.
+  // SGLang's compatibility fields are ignored; unknown fields are rejected.
   reply = Post("/encode", {{"text", "a"}, {"sampling_params", {{"temperature", 0.5}}}});
   EXPECT_EQ(reply.at("embedding")[0], 3);
   const auto refused = [&](const json& params, const std::string& param) {

@@ -41,7 +41,7 @@ json Chat(bool has_system, int num_turns) {
   return messages;
 }
 
-/// What FastChat's API server and then the worker make of a chat, and what the template does.
+/// Compares the prompt of FastChat's API server and worker with that of the template.
 void ExpectSamePrompts(const FastchatFrame& frame, const ChatTemplate& own, bool takes_system) {
   const json conv = FastchatConversation(frame.conversation);
   EXPECT_LE(conv["sep_style"], 7);
@@ -106,7 +106,7 @@ TEST(FastchatFrameTest, ChatWithoutSystemMessageHasMark) {
   ASSERT_TRUE(frame.has_value());
   EXPECT_EQ(frame->marked_system, "<|system|>\n[no system message]<|end|>\n");
   EXPECT_EQ(frame->Unmark(frame->marked_system + "<|user|>\nHi"), "<|user|>\nHi");
-  // Neither an empty system message nor the mark anywhere else is taken away.
+  // An empty system message and a mark at any other place are kept.
   for (const char* kept : {"<|system|>\n<|end|>\n<|user|>\nHi", "<|user|>\n[no system message]"}) {
     EXPECT_EQ(frame->Unmark(kept), kept);
   }

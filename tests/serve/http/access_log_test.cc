@@ -61,7 +61,7 @@ class Ends {
     if (ends_[0] >= 0) close(ends_[0]);
     ends_[0] = -1;
   }
-  /// So that not a byte more goes in, for any process.
+  /// Fills the descriptor until no process can write another byte.
   void Fill() {
     const int flags = fcntl(writer(), F_GETFL);
     fcntl(writer(), F_SETFL, flags | O_NONBLOCK);
@@ -72,7 +72,7 @@ class Ends {
     }
     fcntl(writer(), F_SETFL, flags);
   }
-  /// What is there, once nothing comes for `quiet`.
+  /// Returns the available bytes once none has arrived for `quiet`.
   std::string Read(std::chrono::milliseconds quiet) {
     std::string all, some(1 << 16, '\0');
     pollfd wait{.fd = ends_[0], .events = POLLIN, .revents = 0};

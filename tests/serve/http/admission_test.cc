@@ -192,7 +192,7 @@ TEST_F(HttpAdmissionTest, UnfinishedBodiesShareBudget) {
       "POST /generate HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
       "Content-Length: 1000000\r\n\r\n";
   {
-    // What is only announced holds nothing.
+    // An announced body holds no memory.
     std::vector<std::unique_ptr<HttpClient>> announced;
     for (int i = 0; i < 20; ++i) {
       announced.push_back(std::make_unique<HttpClient>(port()));

@@ -20,7 +20,7 @@ struct HttpReply {
   bool complete = false;                       // the body came to its end
   /// The body as JSON; a discarded value when it is none.
   nlohmann::json Json() const { return nlohmann::json::parse(body, nullptr, false); }
-  /// What follows "data: " in each event of a stream.
+  /// Returns the text after "data: " in each event of a stream.
   std::vector<std::string> Events() const;
 };
 

@@ -113,7 +113,7 @@ class FetcherTest : public testing::Test {
     options_.max_bytes = 1000;
   }
 
-  /// What one Turn gets of several addresses.
+  /// Fetches several addresses in one Turn.
   std::vector<absl::StatusOr<std::string>> Get(const std::vector<std::string>& urls) {
     auto fetcher = Fetcher::Create(io_.get_executor(), options_);
     EXPECT_TRUE(fetcher.ok()) << fetcher.status();

@@ -1,4 +1,4 @@
-// What a running server writes to its log besides requests.
+// Log lines of a running server other than requests.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -114,7 +114,7 @@ TEST_F(HttpServerTest, IdsAndTracesAreForwarded) {
   EXPECT_EQ(other.headers.count("traceparent"), 0u);
 }
 
-/// What is sent as it stands, and the status that answers it; 0: the connection is closed without.
+/// Raw bytes of a request and the status of the reply; 0: the connection closes without one.
 struct RawCase {
   const char* name;
   std::string bytes;
@@ -289,7 +289,7 @@ TEST_F(HttpServerTest, RequestDeadlinesStopDuringPause) {
   half_body.Send(request.substr(0, request.size() - 5));
   std::this_thread::sleep_for(milliseconds(200));
   PauseProcess(/*seconds=*/4);
-  // The client was paused too, and goes on only now.
+  // The client was paused too and continues only now.
   std::this_thread::sleep_for(milliseconds(1'300));
   half_header.Send(request.substr(20));
   half_body.Send(request.substr(request.size() - 5));

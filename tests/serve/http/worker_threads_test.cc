@@ -153,7 +153,7 @@ TEST_F(WorkerThreadsTest, RandomCancellationIsSafe) {
     }
     for (const auto& each : awaited) RunUntil([&] { return each->ended; });
   }
-  EXPECT_GE(num_run, 300);  // what was not cancelled has run
+  EXPECT_GE(num_run, 300);  // work that was not cancelled has run
 }
 
 TEST_F(WorkerThreadsTest, EndsWithUncollectedWork) {

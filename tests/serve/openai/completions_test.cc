@@ -15,7 +15,7 @@ class CompletionsTest : public ApiTest {};
 TEST_F(CompletionsTest, EchoedPromptsHaveLogprobs) {
   Start();
   HttpClient client = Connect();
-  // Text beyond ASCII, and a control token that someone spelled.
+  // Text beyond ASCII, and a spelled-out control token.
   const std::string texts[] = {"Once upon a time", "caf\u00e9 \u65e5\u672c <s>x"};
   for (const bool stream : {false, true}) {
     for (const int64_t max_tokens : {0, 1, 4}) {

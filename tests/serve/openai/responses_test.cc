@@ -18,7 +18,7 @@ class ResponsesTest : public ServeTest {
   static json Message(const std::string& role, const json& content) {
     return {{"role", role}, {"content", content}};
   }
-  /// What the chat route answers to `messages`.
+  /// Returns the reply of the chat route to `messages`.
   std::string ChatText(const json& messages, int64_t max_tokens) {
     const json body = {{"messages", messages}, {"temperature", 0}, {"max_tokens", max_tokens}};
     const json reply = Connect().Post("/v1/chat/completions", body).Json();

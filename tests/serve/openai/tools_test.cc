@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// What such templates do with tools, in short.
+// A minimal template with tools.
 const char kToolTemplate[] =
     "{% if tools %}TOOLS {{ tools | tojson }}\n{% endif %}"
     "{% if reasoning_effort %}EFFORT {{ reasoning_effort }}\n{% endif %}"

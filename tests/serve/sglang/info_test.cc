@@ -99,7 +99,7 @@ TEST_F(InfoTest, AcceptLengthAndCoverageAgreeEverywhere) {
   const std::string metrics = client.Get("/metrics").body;
   EXPECT_NEAR(Metric(metrics, "sglang:spec_accept_length"), meta["spec_accept_length"], 1e-4);
   EXPECT_NEAR(Metric(metrics, "shortlist:coverage"), meta["coverage"], 1e-4);
-  // What the page makes of counters.
+  // Values that the page derives from counters.
   EXPECT_EQ(Metric(metrics, "shortlist:step_tokens_total"), num_step_tokens);
   EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"),
             meta["spec_verify_ct"].get<double>());

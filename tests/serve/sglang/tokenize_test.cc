@@ -49,7 +49,7 @@ TEST_F(TokenizeTest, ConversationTokensMatchChatRoute) {
   EXPECT_EQ(client.Post("/tokenize", json{{"messages", 1}}).Json()["error"]["param"], "messages");
 }
 
-// What lm_eval.utils.RemoteTokenizer asks for.
+// Requests of lm_eval.utils.RemoteTokenizer.
 TEST_F(TokenizeTest, LmEvalTokenizerFindsItsRoutes) {
   Start();
   HttpClient client = Connect();

@@ -54,7 +54,7 @@ absl::StatusOr<std::string> RenderText(const std::string& source, const Chat& ch
 
 const char* const kHello = R"([{"role": "user", "content": "hello"}])";
 
-/// What stands around the first byte in which two texts differ.
+/// Returns the text around the first differing byte of two texts.
 std::string FirstDifference(const std::string& expected, const std::string& got) {
   size_t at = 0;
   while (at < expected.size() && at < got.size() && expected[at] == got[at]) ++at;
@@ -167,7 +167,7 @@ TEST(ChatTemplateTest, ReadsLanguageLikeJinja) {
   }
 }
 
-/// What Jinja renders and is refused here, by name.
+/// Sources that Jinja renders and this interpreter rejects by name.
 constexpr const char* kRefused[] = {"joiner is defined",  "cycler is defined", "lipsum is defined",
                                     "self is defined",    "\"%c\" % 65",       "\"%r\" % \"a\"",
                                     "\"{:c}\".format(65)"};

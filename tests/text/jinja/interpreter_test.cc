@@ -191,7 +191,7 @@ TEST(TemplateInterpreterTest, UnknownNamesAreFoundWithoutRendering) {
   EXPECT_EQ(ParseError("{{ [] | rejectattr('a', 'odder') }}"),
             "line 1: test 'odder' is not supported");
   EXPECT_LT(ParseError("{{ 1 | " + std::string(10'000, 'x') + " }}").size(), 100u);
-  // What the template binds itself, or asks for first.
+  // Names that the template binds itself, or tests first.
   for (const char* source :
        {"{{ m() }}{% macro m() %}{% endmacro %}", "{% set f = c.upper %}{{ f() }}",
         "{% macro m(f) %}{{ f() }}{% endmacro %}", "{% for a, f in [] %}{{ f() }}{% endfor %}",

@@ -92,7 +92,7 @@ TEST(SentencePieceModelTest, RestOfTextHasNoLeadingSpace) {
   }
 }
 
-/// What this reader and protobuf might understand differently.
+/// Bytes that this reader and protobuf might interpret differently.
 TEST(SentencePieceModelTest, RejectsAmbiguousModel) {
   const auto problem = [](const std::string& trainer, const std::string& normalizer) {
     return Problem(SmallModel(Piece("a"), /*add_dummy_prefix=*/true, trainer, normalizer));

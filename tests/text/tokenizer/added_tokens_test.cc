@@ -66,8 +66,9 @@ TEST(AddedTokenMatcherTest, SpecialTokenHasNoLiteralBytes) {
     return shown;
   };
   EXPECT_EQ(show({}), "####");
-  EXPECT_EQ(show({{4, 9}}), "#_<s>##");            // only special tokens
-  EXPECT_EQ(show({{3, 4}, {12, 13}}), "_<s>###");  // what the normaliser put before does not count
+  EXPECT_EQ(show({{4, 9}}), "#_<s>##");  // only special tokens
+  EXPECT_EQ(show({{3, 4}, {12, 13}}),
+            "_<s>###");  // characters added by the normaliser do not count
   EXPECT_EQ(show({{0, 1}, {6, 7}, {15, 16}}), "#_<s>#_<s>");
   EXPECT_EQ(show({{0, 16}}), "_<s>_<s>#_<s>");
 }
@@ -105,7 +106,7 @@ TEST(AddedTokenMatcherTest, StrippingSpaceTokenTakesWholeRun) {
   EXPECT_EQ(show(false, true, "a   b"), "a|<0><0><0>b|");
   EXPECT_EQ(show(false, false, "a  b"), "a|<0><0>b|");
 
-  // What one token has taken along, the next one does not take again (the library stops there).
+  // White space that one token took is not taken again by the next (the library stops there).
   std::vector<AddedToken> tokens = TokensOf({"<x>", "\n"});
   tokens[0].rstrip = true;
   tokens[1].lstrip = true;

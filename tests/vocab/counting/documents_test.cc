@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// What is read, `bytes` at a time, and how it ends.
+/// Returns the documents read `bytes` at a time, and the status at their end.
 std::pair<std::vector<Document>, absl::Status> ReadAll(const std::string& contents, bool is_jsonl,
                                                        const DocumentFields& fields = {},
                                                        int64_t bytes = 100) {

@@ -244,7 +244,7 @@ TEST_F(CountFileTest, UnreadableCountsAreNotWritten) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ": " + words));
     const auto read = Read(path_);
     ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->corpora.size(), 2u);  // what was there before
+    EXPECT_EQ(read->corpora.size(), 2u);  // the previous contents
   };
   const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
   ASSERT_TRUE(WriteCounts(path_, counts_, num_bytes).ok());
