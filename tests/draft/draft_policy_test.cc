@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMaxTokens = 8;
 
-/// Costs and acceptance that never change: what the best fixed chain makes of them can be computed.
+/// Constant costs and acceptance, for which the best fixed chain length can be computed.
 struct World {
   double acceptance;      // of each drafted token
   double pass_ms;         // of the draft

@@ -147,7 +147,7 @@ TEST_F(EngineTest, ScarceSlotsAndFullContextShortenDraftsOnly) {
   EXPECT_EQ(sequence->num_output(), max_new_tokens);
 }
 
-TEST_F(EngineTest, RejectsUnservableRequests) {
+TEST_F(EngineTest, RejectsUnsupportedOptions) {
   const auto refused = [&](SpeculativeEngine::Options options) {
     return !SpeculativeEngine::Create(pair_->target(), nullptr, nullptr, options, pair_->pool())
                 .ok();

@@ -1,4 +1,5 @@
-// Priority 1: the output is the target's, bit for bit, whatever drafts, scores, batches or chunks.
+// Priority 1: the output equals the target's, bit for bit, for any drafter, vocabulary, batch and
+// chunk.
 
 #include <gtest/gtest.h>
 
@@ -38,8 +39,8 @@ void ExpectEqualOutputs(const std::vector<std::vector<TokenId>>& expected, const
   EXPECT_EQ(actual.total.num_mapping_faults, 0) << what;
 }
 
-/// Every drafter and vocabulary, with K, batch and prefill chunk varied along the way so that each
-/// value of each meets several of the others.
+/// Returns every drafter and vocabulary. K, batch and prefill chunk vary, so that each value is
+/// combined with several values of the others.
 std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
   std::vector<RunConfig> configs;
   int64_t i = 0;

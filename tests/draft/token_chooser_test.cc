@@ -191,7 +191,7 @@ TEST(TokenChooserTest, BansFollowDefinitions) {
     }
     params.bans = std::make_shared<const TokenBans>(allowed, bad_words);
     const std::vector<int32_t> output = some(4), drafted = some(3);
-    // Words of the prompt are none of the output's.
+    // Words of the prompt do not count as output.
     const auto sequence = MakeSequence(params, {0, 1, 2, 0, 1}, output, vocab_size);
     std::vector<TokenId> drafted_ids, so_far;
     for (int32_t id : drafted) drafted_ids.push_back(TokenId{id});

@@ -1,6 +1,6 @@
-// Both ways of judging drafts have the target's distribution. Sequences of two tokens are drawn
-// many times with fixed seeds from synthetic models, and the counts of token pairs are compared
-// with the exact distribution.
+// Both verifications have the target's distribution. Sequences of two tokens are drawn many times
+// with fixed seeds from synthetic models. The counts of token pairs are compared with the exact
+// distribution.
 
 #include "draft/verifier.h"
 

@@ -83,7 +83,7 @@ TEST(CpuHeadPackingTest, AlternatingBasesArePackedOnce) {
   for (int64_t i = 0; i < CpuHead::kCallsInUse; ++i) best_of(actives[1]);
   EXPECT_EQ(best_of(actives.back()), CpuHead::kMaxPacked);
   EXPECT_EQ(head.num_packings(), CpuHead::kMaxPacked + 1);
-  // A copy of a base that has gone goes too.
+  // A destroyed base's copy is released.
   while (actives.size() > 2) actives.pop_back();
   const ActiveVocab other(1, *VocabBase::Create(std::vector<TokenId>{TokenId{9}}, kVocab), {});
   EXPECT_EQ(best_of(other), 9);

@@ -45,7 +45,7 @@ TEST(BrokenPictureTest, VerdictsMatchPil) {
 }
 
 TEST(BrokenPictureTest, BrokenJpegTrailerIsRejected) {
-  // Huffman tables that are none, in place of the mark of the end.
+  // Invalid Huffman tables instead of the end marker.
   std::string jpeg = GoldenPictureFile("rgb.jpg");
   ASSERT_TRUE(jpeg.ends_with("\xff\xd9"));
   jpeg.replace(jpeg.size() - 2, 2, std::string("\xff\xc4\0\x05\xff\xff\xff\xff\xd9", 9));

@@ -41,7 +41,7 @@ std::string GoodFile() {
                            MakeTensor("s", {}, {3}, DType::kF16)});
 }
 
-TEST_F(SafetensorsTest, RoundTrips) {
+TEST_F(SafetensorsTest, ReadsEntries) {
   const auto file = Open(GoodFile());
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ(file->entries().size(), 4u);

@@ -258,7 +258,7 @@ TEST(AttentionTest, UnderflowedWeightsLeaveNoSign) {
   for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     // The second token's exponentials of the first position are too small for bf16 products with
-    // its value; what it sees besides is 0.
+    // its value; all its other inputs are 0.
     Sequence sequence(rng, shape, 3);
     sequence.keys = {std::vector<float>(32, 0.0f), std::vector<float>(32, 1.9f),
                      std::vector<float>(32, 0.0f)};

@@ -173,8 +173,8 @@ const std::array<Words, kLanes>& Exchange(const char* operation, const Words& va
   return warp.values[buffer];
 }
 
-/// One lane's four sums: `product(row_words, token_words, k)` for k in [0, depth), where a word
-/// holds `per_word` values of K and lanes take words of K in turn.
+/// One lane's four sums of `product(row_words, token_words, k)` for k in [0, depth). A word holds
+/// `per_word` values of K; the words of K are distributed over the lanes in turn.
 template <typename Sum, typename Product>
 void Multiply(const char* operation, Sum (&sums)[4], const Words& own, int per_word,
               Product&& product) {

@@ -1,4 +1,4 @@
-// Clients that share a server: none waits for what another one has queued.
+// Clients that share a server: no client waits for another client's queue.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Priority 1 in the Router: the output of every request is the one it has alone and plain, bit for
-// bit, whatever is cached, cut, ordered, retracted or drafted, and whatever runs next to it.
+// Priority 1 in the Router: each output equals plain decoding of the request alone, bit for bit,
+// with any caching, chunks, order, retraction, drafts and concurrent requests.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The Scheduler under random requests, drops, retractions and memory that runs out, with every
-// invariant checked after each operation, and nothing held at the end.
+// The Scheduler under random requests, drops, retractions and lack of memory. Checks every
+// invariant after each operation, and that nothing is held at the end.
 
 #include <gtest/gtest.h>
 

@@ -115,7 +115,7 @@ TEST_P(CausalEncoderTest, UnfinishedBatchMayBeAbandoned) {
       ASSERT_TRUE(states.ok()) << states.status();
       EXPECT_EQ(states->has_value(), i == 4);
     }
-    // A prefix that was not computed to its end is not taken for one that was.
+    // A partially computed prefix is not used as a complete one.
     EXPECT_EQ(LastStates(encoder, {text})[0], Alone(text)) << num_passes;
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A tiny reranker that answers yes or no, and what transformers makes of pairs by it.
+/// A tiny yes/no reranker, compared with the results of transformers.
 class RerankerTest : public testing::TestWithParam<std::string> {
  protected:
   RerankerTest() : tiny_("rerankers/" + GetParam()) {

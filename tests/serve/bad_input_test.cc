@@ -1,4 +1,4 @@
-// Every field of every route that takes a body, with values that are none of it.
+// Invalid values for every field of every route with a body.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kHidden = 64, kVocab = 2000, kDims = 8;
 
-/// States that hardly leave the first kDims dimensions.
+/// States that are almost in the first kDims dimensions.
 at::Tensor States(unsigned seed, int64_t count) {
   std::vector<float> values = NormalValues(seed, count * kHidden);
   for (int64_t i = 0; i < std::ssize(values); ++i) {

@@ -26,7 +26,7 @@ class SketchTest : public testing::Test {
 
   HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
 
-  /// States that hardly leave the first `num_dims` dimensions.
+  /// States that are almost in the first `num_dims` dimensions.
   at::Tensor States(unsigned seed, int64_t count, int64_t num_dims) const {
     std::vector<float> values = NormalValues(seed, count * kHidden);
     for (int64_t i = 0; i < std::ssize(values); ++i) {
@@ -72,9 +72,8 @@ TEST_F(SketchTest, FullRankLosesOnlyRounding) {
             198);
 }
 
-/// A head of 256 numbers a row, states mostly in the first 40 dimensions: a few first dimensions
-/// and the others for an eighth of the rows lose next to nothing against all dimensions of all
-/// rows.
+/// Rows of 256 numbers, states mostly in the first 40 dimensions. The first dimensions for all rows
+/// and the others for an eighth of the rows rank almost as well as all dimensions for all rows.
 TEST(WideSketchTest, SecondStepRanksCandidatesOfFirst) {
   constexpr int64_t kWide = 256, kRows = 4000, kStates = 300;
   ThreadPool pool(2);

@@ -70,7 +70,7 @@ TEST(BaseLadderTest, FirstSizeIsSmallestBaseWithToken) {
   }
 }
 
-TEST(BaseLadderTest, RejectsUnrankedList) {
+TEST(BaseLadderTest, RejectsUnusableList) {
   VocabList unranked = List();
   unranked.ranked = false;
   const auto error = [](VocabOptions options, VocabList list) {

@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t kMaxDraftTokens = 8;
 constexpr int kRequests = 200, kStepsOfRequest = 40;
 
-/// A draft, a target and their traffic, in virtual time. Requests differ in how easy they are; a
-/// token is drafted as long as the chain is likely to stand, and stands when the vocabulary holds
-/// the target's token and the draft agrees. This is not the model that SizeControl goes by.
+/// A draft, a target and their traffic, in virtual time. Requests differ in difficulty. A chain
+/// continues while its acceptance is likely. A token is accepted if the vocabulary holds the
+/// target's token and the draft agrees. SizeControl assumes a different model.
 struct World {
   std::string name;
   double pass_base_ms, row_ms, verify_ms;
@@ -111,8 +111,8 @@ const World kWorlds[] = {
     {"busy_machine", 0.3, 0.0003, 12.0, 400, 0.02, 0.75, 0.5, 0.02},
 };
 
-/// Whatever size it begins with, after 200 requests it is at one within 10 % of the best that a
-/// sweep of fixed sizes finds.
+/// For any initial size, after 200 requests the size is within 10 % of the best of a sweep of fixed
+/// sizes.
 TEST(SizeControlTest, FindsNearlyBestSize) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
@@ -238,8 +238,8 @@ TEST(SizeControlTest, WaitsForSketchAndKeepsItIfFaster) {
                          .shares = {1024},
                          .probe_steps = 8,
                          .waits = true});
-    // A pass over all rows takes four times as long, or a quarter of the tokens lie outside of what
-    // the sketch chooses for hardly less.
+    // A pass over all rows takes four times as long; or a quarter of the tokens is outside of the
+    // sketch's choice, which is hardly faster.
     const auto run = [&](int num_steps) {
       for (int i = 0; i < num_steps; ++i) {
         const bool full = control.size() == 1;

@@ -190,7 +190,7 @@ TEST_F(EmbedTest, VectorsOfOtherModelWithSameNameAreRejected) {
   expect_refused("\"truncates\" true, this run has false");
   flags_.encoding.truncates = true;
 
-  // A shorter input: both the file that says so, and what follows from it.
+  // A shorter maximum: the changed file, and the changed length.
   tiny_.AddFile("sentence_bert_config.json", {{"max_seq_length", 7}, {"do_lower_case", false}});
   tiny_.Write();
   expect_refused("\"max_input_tokens\"");

@@ -1,4 +1,4 @@
-// Sparse vectors, multi-vectors and what is ranked by them.
+// Sparse vectors, multi-vectors and rankings by them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

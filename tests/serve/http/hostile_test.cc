@@ -1,4 +1,4 @@
-// Clients that want to have the server for themselves, and some that only look so.
+// Hostile clients, and valid ones that resemble them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

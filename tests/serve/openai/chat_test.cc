@@ -1,4 +1,4 @@
-// /v1/chat/completions: what the model reads, and how much it writes.
+// /v1/chat/completions: the rendered prompt and the length of the output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

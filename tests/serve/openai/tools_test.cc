@@ -1,4 +1,4 @@
-// Tools and reasoning, as far as a checkpoint's chat template takes them.
+// Tools and reasoning, as far as a checkpoint's chat template supports them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

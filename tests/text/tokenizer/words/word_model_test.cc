@@ -1,4 +1,4 @@
-// The models against the plainest code that could be right.
+// Compares the models with the simplest correct code.
 
 #include <algorithm>
 #include <limits>
