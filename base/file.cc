@@ -217,8 +217,8 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
     return WriteToDevice(given, contents);
   }
   // A symbolic link stays one: the file that it leads to is replaced.
-  const fs::path behind = fs::exists(status) ? fs::canonical(given, unknown) : fs::path();
-  const std::string path = behind.empty() ? given : behind.string();
+  const fs::path link_target = fs::exists(status) ? fs::canonical(given, unknown) : fs::path();
+  const std::string path = link_target.empty() ? given : link_target.string();
   if (rlimit limit{}; getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
                       contents.size() > limit.rlim_cur) {
     errno = EFBIG;  // reported before the kernel sends a signal that ends most processes

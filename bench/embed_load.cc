@@ -195,7 +195,7 @@ void EmbedLoad::PrintTable() const {
             << FormatTable({"", "number", "a second"},
                            {{"requests", absl::StrCat(latencies_.size()), rate(latencies_.size())},
                             {"texts", absl::StrCat(num_texts), rate(num_texts)},
-                            {"tokens", tells_tokens_ ? absl::StrCat(num_tokens_) : "not told",
+                            {"tokens", tells_tokens_ ? absl::StrCat(num_tokens_) : "not reported",
                              tells_tokens_ ? rate(num_tokens_) : ""}})
             << "\n"
             << latency << "\nerrors: " << errors_.total() << "\n"

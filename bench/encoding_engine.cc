@@ -143,7 +143,7 @@ absl::Status Run(const Flags& flags) {
 }  // namespace shortlist
 
 int main(int argc, char** argv) {
-  CLI::App app("An encoder that measures what it is told to");
+  CLI::App app("Measures an encoder with the given settings");
   shortlist::Flags flags;
   app.add_option("--model", flags.model.model, "A Hugging Face model directory")->required();
   std::string dtype, quantize;

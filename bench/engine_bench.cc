@@ -209,7 +209,7 @@ absl::Status Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   if (!shortlist::ChooseIsaOfEnvironment()) return 2;
-  CLI::App app("Decoding and prefill of a whole model, beside the machine's limits");
+  CLI::App app("Decoding and prefill of a whole model, compared with the machine's limits");
   shortlist::Flags flags;
   app.add_option("--model", flags.model_dir, "A Hugging Face model directory")->required();
   std::string quantize;

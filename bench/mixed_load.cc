@@ -132,7 +132,7 @@ asio::awaitable<void> MixedLoad::Main() {
   co_await Wait(flags_.idle_seconds);
   co_await End(alone_);
 
-  std::cerr << "beside the ingestion of " << flags_.num_bulk_texts << " texts\n";
+  std::cerr << "during the ingestion of " << flags_.num_bulk_texts << " texts\n";
   Begin(beside_);
   co_await Ingest();
   co_await End(beside_);
@@ -304,9 +304,9 @@ void MixedLoad::Print() const {
 
 void MixedLoad::PrintTable() const {
   std::vector<std::vector<std::string>> rows;
-  const auto add = [&rows](const char* name, double alone, double beside) {
-    rows.push_back({name, FormatFixed(alone, 1), FormatFixed(beside, 1),
-                    alone > 0.0 ? FormatFixed(beside / alone, 2) : "-"});
+  const auto add = [&rows](const char* name, double alone, double during) {
+    rows.push_back({name, FormatFixed(alone, 1), FormatFixed(during, 1),
+                    alone > 0.0 ? FormatFixed(during / alone, 2) : "-"});
   };
   rows.push_back({"seconds", FormatFixed(alone_.seconds, 1), FormatFixed(beside_.seconds, 1), ""});
   if (flags_.query_rate > 0.0) {
@@ -319,7 +319,7 @@ void MixedLoad::PrintTable() const {
   }
   if (flags_.num_streams > 0) add("stream tokens/s", alone_.StreamRate(), beside_.StreamRate());
   const double seconds = std::max(ingestion_.seconds, 1e-9);
-  std::cout << FormatTable({"", "alone", "beside ingestion", "ratio"}, rows)
+  std::cout << FormatTable({"", "alone", "during ingestion", "ratio"}, rows)
             << absl::StrFormat(
                    "\ningestion: %d texts, %d tokens, %.1f s, %.1f texts/s, "
                    "%.1f tokens/s\n",
@@ -334,7 +334,7 @@ void MixedLoad::PrintTable() const {
 }  // namespace shortlist
 
 int main(int argc, char** argv) {
-  CLI::App app("Queries and streams, alone and beside a bulk ingestion", "mixed_load");
+  CLI::App app("Queries and streams, alone and during a bulk ingestion", "mixed_load");
   shortlist::Flags flags;
   shortlist::AddLoadFlags(app, flags.load, "base64");
   const auto add = [&app](const char* name, int64_t& value, int64_t min, int64_t max,

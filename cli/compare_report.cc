@@ -115,19 +115,19 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts,
 void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ostream& out) {
   std::vector<std::string> header = {"held by"};
   std::vector<std::vector<std::string>> cells;
-  std::vector<bool> is_told(kNumRowSources);
+  std::vector<bool> is_shown(kNumRowSources);
   for (const Contender& contender : comparison.contenders) {
     const SequenceStats stats = Add(contender, prompts).stats;
     for (size_t source = 0; source < kNumRowSources; ++source) {
-      is_told[source] =
-          is_told[source] || stats.num_held[source] > 0 || stats.num_rows_added[source] > 0;
+      is_shown[source] =
+          is_shown[source] || stats.num_held[source] > 0 || stats.num_rows_added[source] > 0;
     }
   }
   for (size_t source = 0; source < kNumRowSources; ++source) {
-    if (is_told[source]) header.emplace_back(RowSourceName(static_cast<RowSource>(source)));
+    if (is_shown[source]) header.emplace_back(RowSourceName(static_cast<RowSource>(source)));
   }
-  const bool has_more_than_a_base = std::any_of(is_told.begin() + Index(RowSource::kShared),
-                                                is_told.end(), [](bool told) { return told; });
+  const bool has_more_than_a_base = std::any_of(is_shown.begin() + Index(RowSource::kShared),
+                                                is_shown.end(), [](bool shown) { return shown; });
   if (!has_more_than_a_base) return;
   header.emplace_back("acceptance inside");
   for (const Contender& contender : comparison.contenders) {
@@ -136,7 +136,7 @@ void WriteSources(const Comparison& comparison, const Prompts& prompts, std::ost
     const SequenceStats& stats = sums.stats;
     std::vector<std::string>& row = cells.emplace_back(std::vector{contender.name});
     for (size_t source = 0; source < kNumRowSources; ++source) {
-      if (!is_told[source]) continue;
+      if (!is_shown[source]) continue;
       const auto rows = static_cast<double>(stats.num_rows_added[source]);
       row.push_back(FormatFixed(100.0 * Ratio(static_cast<double>(stats.num_held[source]),
                                               static_cast<double>(stats.num_step_tokens)),

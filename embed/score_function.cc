@@ -30,7 +30,7 @@ const char* ScoreFunctionName(ScoreFunction function) {
 absl::Status CheckScoreFunction(ScoreFunction function, int64_t num_labels) {
   if (function != ScoreFunction::kSoftmax || num_labels != 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "softmax over one label is 1 for every input: sigmoid and raw tell inputs apart");
+      "softmax over one label is 1 for every input: use sigmoid or raw");
 }
 
 void ApplyScoreFunction(ScoreFunction function, std::span<float> logits) {

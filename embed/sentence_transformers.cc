@@ -181,7 +181,7 @@ absl::Status ReadSpladeModules(const std::string& path, const std::vector<Module
   if (!fits) {
     return absl::UnimplementedError(
         absl::StrCat(path,
-                     ": a SpladePooling is supported behind a Transformer or MLMTransformer "
+                     ": a SpladePooling is supported after a Transformer or MLMTransformer "
                      "alone, and as the last module"));
   }
   config.makes_dense = false;
@@ -225,7 +225,7 @@ absl::Status ReadModules(const std::string& path, const std::vector<ModuleEntry>
   }
   if (stage == Stage::kNone || stage == Stage::kTransformer) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": there is no Pooling behind the Transformer"));
+        absl::StrCat(path, ": there is no Pooling after the Transformer"));
   }
   return absl::OkStatus();
 }

@@ -80,18 +80,17 @@ absl::Status ReadTemplateFormat(const ModelSource& source, std::string_view chat
   }
   const size_t breaks = CountBreaksBefore(text, "<Query>:");
   if (breaks != CountBreaksBefore(text, "<Document>:") || (breaks != 1 && breaks != 2)) {
-    return Unknown(source,
-                   "<Query>: and <Document>: do not stand behind one or two line breaks each");
+    return Unknown(source, "<Query>: and <Document>: do not follow one or two line breaks each");
   }
   format.separator = std::string(breaks, '\n');
   const size_t suffix = text.find(kQwenSuffix, document);
   if (suffix == kNone) {
-    return Unknown(source, "the assistant's empty thoughts do not stand behind the document");
+    return Unknown(source, "the assistant's empty thoughts do not follow the document");
   }
   // The rest consists of line breaks, as text or in strings. The file's own last one is not
   // counted.
   const std::string_view rest = std::string_view(text).substr(suffix + kQwenSuffix.size());
-  if (rest.find('<') != kNone) return Unknown(source, "there is more behind the empty thoughts");
+  if (rest.find('<') != kNone) return Unknown(source, "there is more after the empty thoughts");
   auto num_breaks = std::count(rest.begin(), rest.end(), '\n');
   if (num_breaks > 0 && chat_template.ends_with('\n')) --num_breaks;
   format.suffix_end = std::string(static_cast<size_t>(num_breaks), '\n');

@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, IntegerType>, 8> kTypes = {{
 }};
 
 /// Returns the header (a Python dict) after `key` and white space.
-std::string_view Behind(std::string_view header, std::string_view key) {
+std::string_view ValueAfter(std::string_view header, std::string_view key) {
   const size_t at = header.find(key);
   if (at == std::string_view::npos) return {};
   std::string_view rest = header.substr(at + key.size());
@@ -41,7 +41,7 @@ std::string_view Behind(std::string_view header, std::string_view key) {
 }
 
 absl::StatusOr<IntegerType> TypeOf(std::string_view header) {
-  std::string_view rest = Behind(header, "'descr'");
+  std::string_view rest = ValueAfter(header, "'descr'");
   if (!rest.empty()) rest.remove_prefix(1);  // the quote
   rest = rest.substr(0, rest.find('\''));
   for (const auto& [name, type] : kTypes) {
@@ -53,7 +53,7 @@ absl::StatusOr<IntegerType> TypeOf(std::string_view header) {
 
 /// Returns the extent of the only dimension: "(7,)".
 absl::StatusOr<int64_t> LengthOf(std::string_view header) {
-  std::string_view shape = Behind(header, "'shape'");
+  std::string_view shape = ValueAfter(header, "'shape'");
   shape = shape.substr(0, shape.find(')') + 1);
   int64_t length = -1;
   const size_t comma = shape.find(',');

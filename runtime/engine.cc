@@ -69,7 +69,7 @@ absl::StatusOr<Engine::Output> Engine::Generate(const std::string& prompt, Sampl
 
   Output output;
   Detokenizer detokenizer(models_.tokenizer(), /*at_start=*/false);
-  const auto tell = [&](const std::string& piece) {
+  const auto append = [&](const std::string& piece) {
     output.text += piece;
     if (on_text && !piece.empty()) on_text(piece);
   };
@@ -79,11 +79,11 @@ absl::StatusOr<Engine::Output> Engine::Generate(const std::string& prompt, Sampl
         for (const TokenId id : row.token_ids) {
           output.ids.push_back(id);
           if (std::find(stops.begin(), stops.end(), id) == stops.end())
-            tell(detokenizer.Append(id));
+            append(detokenizer.Append(id));
         }
         if (!row.finished) continue;
         if (!row.status.ok()) return row.status;
-        tell(detokenizer.Finish());
+        append(detokenizer.Finish());
         output.finish_reason = row.finish_reason;
         output.stats = row.stats;
         return output;

@@ -181,7 +181,7 @@ std::string Models::warning() const {
   if (count == 0) return "";
   return absl::StrCat("--draft ", draft_.path(), ": ", count,
                       " of its embeddings differ from those of ", model_.path(),
-                      ", which are used: few drafts stand if it was trained beside "
+                      ", which are used: few drafts stand if it was trained with "
                       "another target");
 }
 

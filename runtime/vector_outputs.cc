@@ -142,7 +142,7 @@ bool VectorOutputs::ReadsLastAlone(EncodingItems items) const {
 absl::Status VectorOutputs::CheckWish(const EncodeWish& wish) const {
   if (!wish.next_tokens.empty()) {
     if (next_token_head_) return absl::OkStatus();
-    return absl::InvalidArgumentError("this model tells no next tokens");
+    return absl::InvalidArgumentError("this model predicts no next tokens");
   }
   if (wish.query == nullptr && wish.dense && !config_.makes_dense) {
     return absl::InvalidArgumentError("this model makes no dense vectors: ask for sparse ones");

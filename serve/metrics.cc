@@ -138,11 +138,11 @@ struct Metrics::Families {
   // slot.
   Family<Gauge>& vllm_cache = prometheus::BuildGauge()
                                   .Name("vllm:cache_config_info")
-                                  .Help("KV cache, as vLLM tells of it: a block is one slot")
+                                  .Help("KV cache, as vLLM reports it: a block is one slot")
                                   .Register(registry);
   Family<Gauge>& sglang_cache = prometheus::BuildGauge()
                                     .Name("sglang:cache_config_info")
-                                    .Help("KV cache, as SGLang tells of it: a page is one slot")
+                                    .Help("KV cache, as SGLang reports it: a page is one slot")
                                     .Register(registry);
   Family<Counter>& held = NewFamily("shortlist:held_tokens_total",
                                     "Step tokens, by why the draft could have proposed them");

@@ -17,16 +17,16 @@ std::string OutputText::Append(TokenId id, std::string& text) {
   if (ended()) return piece;
   const std::vector<TokenId>& stops = options_.stop_token_ids;
   if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
-    if (!options_.trims_stop) Tell(piece, text);
+    if (!options_.trims_stop) AppendPiece(piece, text);
     if (!matcher_.matched()) matched_token_ = id;
     text += matcher_.Finish();
   } else {
-    Tell(piece, text);
+    AppendPiece(piece, text);
   }
   return piece;
 }
 
-void OutputText::Tell(const std::string& piece, std::string& text) {
+void OutputText::AppendPiece(const std::string& piece, std::string& text) {
   const bool passes = num_tokens_ <= options_.stop_after;
   text += passes ? matcher_.Pass(piece) : matcher_.Append(piece);
   if (matcher_.matched() && !options_.trims_stop) text += matcher_.match();
@@ -34,7 +34,7 @@ void OutputText::Tell(const std::string& piece, std::string& text) {
 
 void OutputText::Finish(std::string& text) {
   if (ended()) return;
-  Tell(detokenizer_.Finish(), text);
+  AppendPiece(detokenizer_.Finish(), text);
   if (!matcher_.matched()) text += matcher_.Finish();
 }
 

@@ -39,7 +39,7 @@ class OutputText {
   const std::string& matched_text() const { return matcher_.match(); }
 
  private:
-  void Tell(const std::string& piece, std::string& text);
+  void AppendPiece(const std::string& piece, std::string& text);
 
   const Options options_;
   Detokenizer detokenizer_;

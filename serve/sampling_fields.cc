@@ -208,7 +208,7 @@ void RefuseUnsupported(JsonFields& fields) {
   fields.Refuse({"timeout"}, "not supported; a request whose client goes is aborted");
   fields.RefuseUnless("prompt_logprobs", nullptr,
                       "not supported; echo with logprobs in /v1/completions and logprob_start_len "
-                      "in /generate tell them");
+                      "in /generate return them");
 }
 
 void ReadScheduling(JsonFields& fields, GenerateRequest& request) {
@@ -249,7 +249,7 @@ absl::Status CheckNumStreamedLogprobs(const char* field, int64_t num_top, int64_
   if (max_new_tokens <= kMaxStreamedLogprobs / (1 + num_top)) return absl::OkStatus();
   return WithParam(absl::InvalidArgumentError(
                        absl::StrCat(field, ": ", num_top, " likeliest for each of ", max_new_tokens,
-                                    " tokens, which each event of a stream tells anew, exceed ",
+                                    " tokens, which each event of a stream repeats, exceed ",
                                     kMaxStreamedLogprobs, " log-probabilities")),
                    field);
 }

@@ -136,7 +136,7 @@ class ServerImpl final : public Server {
     if (health_port_ != nullptr) absl::StrAppend(&details, " health_port=", health_port());
     log_->Write("ready", absl::StrCat(details, " model=", service_.model_name));
     if (options_.keys.api.empty() && !IsLoopback(options_.http.host)) {
-      log_->Write("warning", absl::StrCat("reason=\"whoever reaches ", options_.http.host,
+      log_->Write("warning", absl::StrCat("reason=\"every client that reaches ", options_.http.host,
                                           " may use this server: set --api-key\""));
     }
     io_.run();

@@ -117,7 +117,7 @@ absl::StatusOr<EmbeddingsReply> CheckEmbeddings(std::string_view body, bool is_b
     if (size == 0) return ReplyError("an embedding has no dimensions");
     if (num_dimensions == 0) num_dimensions = size;
     if (size != num_dimensions) {
-      return ReplyError(absl::StrCat(size, " dimensions beside ", num_dimensions));
+      return ReplyError(absl::StrCat(size, " dimensions instead of ", num_dimensions));
     }
   }
   const auto usage = reply.find("usage");

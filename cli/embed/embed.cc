@@ -61,8 +61,8 @@ void AddEmbedFlags(CLI::App& command, EmbedFlags& flags) {
       .add_option("--out", flags.out_path,
                   "Vectors: .npy (f32, [texts, dimensions]) or .jsonl ({\"index\", "
                   "\"embedding\"}); .jsonl to standard output without it. Rows are appended to "
-                  "FILE.part, which gets its name when all are there; the same command goes on "
-                  "behind an interrupted one. FILE.json says what the vectors were made of")
+                  "FILE.part, which gets its name when all are there; the same command resumes "
+                  "an interrupted run. FILE.json says what the vectors were made of")
       ->type_name("FILE");
   AddInteger<int64_t>(command, "--dimensions", flags.dimensions, 1, kMaxCount,
                       "The first ones of each vector")

@@ -140,8 +140,8 @@ absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std:
     SHORTLIST_ASSIGN_OR_RETURN(const EncodeResult first, EmbedFirst(encoder, task));
     SHORTLIST_RETURN_IF_ERROR(task.sparse ? file->CheckFirstLine(RowJson(task, 0, first))
                                           : file->CheckFirstRow(first.values));
-    std::cerr << "note: goes on behind " << num_done << " of "
-              << Counted(std::ssize(task.texts.rows), "vector") << " that are there\n";
+    std::cerr << "note: resumes after " << num_done << " of "
+              << Counted(std::ssize(task.texts.rows), "vector") << " already written\n";
   }
   SHORTLIST_RETURN_IF_ERROR(
       EmbedRows(encoder, task, num_done, [&](int64_t row, const EncodeResult& result) {

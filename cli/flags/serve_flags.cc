@@ -106,7 +106,7 @@ void AddHttpFlags(CLI::App& command, ServeFlags& flags) {
       .add_option("--allowed-host", flags.http.allowed_hosts,
                   "Names under which clients reach the server; requests to others are refused. A "
                   "server on a loopback address without --api-key knows only that address and "
-                  "localhost beside them")
+                  "localhost in addition")
       ->type_name("NAME")
       ->delimiter(',');
   command
@@ -149,7 +149,7 @@ void AddEncoderFlags(CLI::App& command, ServeFlags& flags) {
         ->default_str("as --served-model-name's")
         ->needs(model);
   };
-  add("--embed-model", flags.embed, "Encoder that makes embeddings, beside --model or without one");
+  add("--embed-model", flags.embed, "Encoder that makes embeddings, with --model or without one");
   add("--rerank-model", flags.rerank,
       "Reranker that makes scores of pairs, likewise: a classifier, or a decoder that answers yes "
       "or no");

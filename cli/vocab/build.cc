@@ -109,7 +109,7 @@ void AddFlags(CLI::App& command, BuildFlags& flags) {
   AddInteger<int64_t>(command, "--successors", flags.list.max_successors, 0, kMaxCount,
                       "Most successors of a token that the list keeps");
   AddInteger<int64_t>(command, "--common", flags.list.num_common, 0, kMaxCount,
-                      "Likeliest ids, which every use of the list is to hold: nobody's successors");
+                      "Likeliest ids, held by every use of the list: never successors");
   AddInteger<int64_t>(command, "--min-pair-count", flags.list.min_pair_count, 1, kMaxCount,
                       "Pairs that occur less often are left out");
   AddInteger<int64_t>(command, "--max-pairs", flags.max_pairs, 1024, int64_t{1} << 30,

@@ -51,7 +51,7 @@ absl::Status Check(const CheckFlags& flags, std::ostream& out) {
 }  // namespace
 
 VocabSubcommand AddVocabCheck(CLI::App& vocab) {
-  CLI::App* const app = vocab.add_subcommand("check", "Tell whether a list fits a model");
+  CLI::App* const app = vocab.add_subcommand("check", "Check whether a list fits a model");
   const auto flags = std::make_shared<CheckFlags>();
   app->add_option("list", flags->list, "The list, with what is taken of it, as --vocab has it")
       ->required()

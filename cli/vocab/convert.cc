@@ -91,7 +91,7 @@ VocabSubcommand AddVocabConvert(CLI::App& vocab) {
       ->type_name("LIST");
   AddTokenizerFlags(*app, flags->tokenizer, /*is_required=*/false);
   AddInteger<int64_t>(*app, "--vocab-size", flags->vocab_size, 1, kMaxCount,
-                      "Of a list that does not tell")
+                      "Of a list that does not state it")
       ->default_str("the tokenizer's, else what holds its ids");
   AddInteger<int64_t>(*app, "--top", flags->top, 1, kMaxCount, "The best ids alone")
       ->default_str("all");

@@ -125,7 +125,7 @@ absl::Status CorpusCounter::CountFile(const std::string& path, std::istream& in,
     if (batch.empty()) break;
     if (const absl::Status status = CountDocuments(batch, encode_, pool_, counts); !status.ok()) {
       return absl::Status(status.code(),
-                          absl::StrCat(path, ": behind document ", counts.num_documents, ": ",
+                          absl::StrCat(path, ": after document ", counts.num_documents, ": ",
                                        std::string(status.message())));
     }
     counts.num_documents += std::ssize(batch);

@@ -254,7 +254,7 @@ absl::Status MeasureCoverage(const CoverageFlags& flags, std::istream& in, std::
 
 VocabSubcommand AddVocabCoverage(CLI::App& vocab) {
   CLI::App* const app =
-      vocab.add_subcommand("coverage", "Tell how much of given texts lists cover, at which cost");
+      vocab.add_subcommand("coverage", "Report how much of given texts lists cover, at which cost");
   const auto flags = std::make_shared<CoverageFlags>();
   app->add_option("lists", flags->lists, "Lists, with what is taken of them, as --vocab has it")
       ->required()

@@ -90,13 +90,13 @@ absl::Status Diff(const DiffFlags& flags, std::ostream& out) {
 }  // namespace
 
 VocabSubcommand AddVocabDiff(CLI::App& vocab) {
-  CLI::App* const app = vocab.add_subcommand("diff", "Tell what two lists have in common");
+  CLI::App* const app = vocab.add_subcommand("diff", "Report what two lists have in common");
   const auto flags = std::make_shared<DiffFlags>();
   app->add_option("first", flags->first, "A list in any format")->required()->type_name("LIST");
   app->add_option("second", flags->second, "Another")->required()->type_name("LIST");
   AddTokenizerFlags(*app, flags->tokenizer, /*is_required=*/false);
   AddInteger<int64_t>(*app, "--examples", flags->num_examples, 0, 1000000,
-                      "How many ids that only one holds are told");
+                      "How many ids that only one holds are shown");
   return {app, [flags](std::istream&, std::ostream& out) { return Diff(*flags, out); }};
 }
 

@@ -97,12 +97,12 @@ void WriteText(const VocabList& list, const ListSummary& summary, const Tokenize
                   100.0 * static_cast<double>(list.NumIds()) / static_cast<double>(list.vocab_size),
                   list.ranked ? "ranked" : "without ranks"));
   line("pinned", PinnedClasses(list, tokenizer));
-  line("successors", absl::StrFormat("%d, behind %s, at most %d of one", list.NumSuccessors(),
+  line("successors", absl::StrFormat("%d, after %s, at most %d of one", list.NumSuccessors(),
                                      Counted(summary.num_sources_of_successors, "token"),
                                      summary.most_successors));
   line("fingerprint", list.fingerprint.empty() ? "none" : list.fingerprint);
   line("of its ids", list.ids_fingerprint.empty() ? "none" : list.ids_fingerprint);
-  line("source", list.source.empty() ? "not told" : list.source);
+  line("source", list.source.empty() ? "not stated" : list.source);
   line("first", Examples(list.ids, tokenizer));
   std::vector<TokenId> last(list.ids.end() - std::min<int64_t>(std::ssize(list.ids), kNumExamples),
                             list.ids.end());
@@ -152,7 +152,7 @@ absl::Status ShowList(const ShowListFlags& flags, std::ostream& out) {
 }  // namespace
 
 VocabSubcommand AddVocabShow(CLI::App& vocab) {
-  CLI::App* const app = vocab.add_subcommand("show", "Tell what a list holds");
+  CLI::App* const app = vocab.add_subcommand("show", "Show what a list holds");
   const auto flags = std::make_shared<ShowListFlags>();
   app->add_option("list", flags->path, "A list in any format")->required()->type_name("LIST");
   AddTokenizerFlags(*app, flags->tokenizer, /*is_required=*/false);

@@ -54,7 +54,7 @@ constexpr char kMultiVectorFlag[] =
     ", or an --embed-model with colbert_linear.pt, whose multi-vectors rank documents too";
 
 constexpr char kNoSparse[] =
-    ": there is neither sparse_linear.pt beside its weights nor the head of a masked language "
+    ": there is neither sparse_linear.pt next to its weights nor the head of a masked language "
     "model";
 constexpr double kMaxWeight = 1e30;  // of a token in a sparse vector
 
@@ -337,7 +337,7 @@ void ReadEmbeddingTypes(JsonFields& fields, const ServedEncoder& encoder, Encode
   }
   if (wish.multi_vector && encoder.multi_vector_size == 0) {
     fields.Fail(kName, absl::StrCat(model,
-                                    "multi-vectors: there is no colbert_linear.pt beside its "
+                                    "multi-vectors: there is no colbert_linear.pt next to its "
                                     "weights"));
   }
   if (wish.sparse) return ReadSparseCut(fields, encoder, wish);

@@ -152,8 +152,8 @@ absl::StatusOr<EncodeAsked> Read(const Service& service, JsonFields& fields, con
   const bool has_pairs = encoder.makes == ServedEncoder::Makes::kScores;
   if (has_pairs && encoder.result_size != 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "`", encoder.name, "` tells ", encoder.result_size,
-        " labels apart, and documents are ranked by one: /classify and /predict tell all"));
+        "`", encoder.name, "` distinguishes ", encoder.result_size,
+        " labels, and documents are ranked by one: /classify and /predict return all"));
   }
   const bool is_tei = shape == Shape::kTei;
   auto query =

@@ -196,8 +196,8 @@ absl::StatusOr<EncodeAsked> ParseScore(const Service& service, const std::string
   const ServedEncoder& encoder = service.generator->options().encoders[asked.batch.model];
   if (encoder.result_size != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("`", encoder.name, "` tells ", encoder.result_size,
-                     " labels apart, and a pair has one score: /classify tells all"));
+        absl::StrCat("`", encoder.name, "` distinguishes ", encoder.result_size,
+                     " labels, and a pair has one score: /classify returns all"));
   }
   ReadPairs(fields, asked.batch);
   SHORTLIST_RETURN_IF_ERROR(ReadRest(encoder, fields, asked));

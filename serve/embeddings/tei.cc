@@ -54,7 +54,7 @@ absl::StatusOr<EncodeAsked> ParseVectors(const Service& service, const std::stri
   read(fields, encoder, batch.wish);
   asked.rid = ReadEncodeScheduling(fields, batch);
   batch.num_reply_bytes = std::ssize(batch.inputs) * NumJsonBytes(encoder.labels);
-  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
+  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand next to inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.write = write;
@@ -152,7 +152,7 @@ absl::StatusOr<EncodeAsked> ParsePredict(const Service& service, const std::stri
                       : encoder.result_size == 1       ? EncodeWish::Scores::kSigmoid
                                                        : EncodeWish::Scores::kSoftmax;
   asked.rid = ReadEncodeScheduling(fields, batch);
-  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand beside inputs");
+  fields.RefuseUnless("parameters", json::object(), "not supported: fields stand next to inputs");
   fields.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.write = [labels = encoder.labels, is_list = batch.is_list](const EncodedBatch& encoded) {

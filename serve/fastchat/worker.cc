@@ -57,7 +57,7 @@ absl::Status FailureOf(const GenerationEvent& event) {
 }
 
 /// Returns FastChat's form of an error, which is sent with status 200.
-std::string Told(const absl::Status& status, RequestRecord& record) {
+std::string ErrorReply(const absl::Status& status, RequestRecord& record) {
   record.error_code = CodeOf(status);
   return FastchatErrorBody(status);
 }
@@ -219,7 +219,7 @@ asio::awaitable<absl::Status> FastchatWorker::GenerateStream(const HttpRequest& 
                                                              HttpResponse& response) {
   co_await response.StartStream(kStreamType);
   const absl::StatusOr<std::string> last = co_await Run(http, response.record(), &response);
-  const std::string object = last.ok() ? *last : Told(last.status(), response.record());
+  const std::string object = last.ok() ? *last : ErrorReply(last.status(), response.record());
   co_await WriteObject(response, object);
   co_return absl::OkStatus();
 }
@@ -228,7 +228,7 @@ asio::awaitable<absl::Status> FastchatWorker::Generate(const HttpRequest& http,
                                                        HttpResponse& response) {
   const absl::StatusOr<std::string> last =
       co_await Run(http, response.record(), /*stream=*/nullptr);
-  std::string body = last.ok() ? *last : Told(last.status(), response.record());
+  std::string body = last.ok() ? *last : ErrorReply(last.status(), response.record());
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();
 }
@@ -257,7 +257,7 @@ asio::awaitable<absl::Status> FastchatWorker::CountToken(const HttpRequest& http
   json reply = {{"count", num_tokens.value_or(0)}, {"error_code", 0}};
   if (!num_tokens.ok()) {
     // FastChat always reads "count".
-    reply.update(json::parse(Told(num_tokens.status(), response.record())));
+    reply.update(json::parse(ErrorReply(num_tokens.status(), response.record())));
   }
   std::string text = Dump(reply);
   co_await response.Send(200, kJsonType, std::move(text));

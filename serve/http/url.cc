@@ -36,7 +36,7 @@ absl::StatusOr<UrlAuthority> UrlAuthority::Parse(std::string_view text) {
   std::string_view port;
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
-    if (end == text.npos) return Wrong("no ] behind the address");
+    if (end == text.npos) return Wrong("no ] after the address");
     const std::string address(text.substr(1, end - 1));
     boost::system::error_code error;
     const auto parsed_address = boost::asio::ip::make_address_v6(address, error);

@@ -52,10 +52,10 @@ struct WorkerThreads::Job {
       thrown = std::current_exception();
     }
     asio::post(executor, [weak = waiter] {
-      const std::shared_ptr<Waiter> told = weak.lock();
-      if (told == nullptr) return;
-      told->done = true;
-      told->wake.cancel();
+      const std::shared_ptr<Waiter> locked = weak.lock();
+      if (locked == nullptr) return;
+      locked->done = true;
+      locked->wake.cancel();
     });
   }
 

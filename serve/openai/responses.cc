@@ -76,7 +76,8 @@ absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
   if (reasoning == nullptr) return std::nullopt;
   JsonFields members(*reasoning, "reasoning.");
   std::optional<std::string> effort = members.OptionalString("effort", kMaxNameBytes);
-  members.Refuse({"summary", "generate_summary"}, "not supported: no reasoning is told apart");
+  members.Refuse({"summary", "generate_summary"},
+                 "not supported: reasoning is not separated from the output");
   members.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(members.status());
   return effort;

@@ -10,14 +10,14 @@ function element(name, properties, ...children) {
 
 // Words of the field, as DESIGN.md has them.
 const TERMS = {
-  "tokens per second": "Tokens a second, behind the first one. Of a request: as the server measured it; of the server: over ten seconds.",
+  "tokens per second": "Tokens per second, after the first one. Of a request: as the server measured it; of the server: over ten seconds.",
   "accept length": "Tokens emitted per verify step, the correction or bonus included. Without drafting it is 1.",
   "× plain": "How many times as many tokens a second as without drafting. Over several runs of both, by turns: the median, and the least and the most.",
   "similarity": "Cosine of the angle between two vectors: 1 for the same direction.",
   "dimensions": "Numbers in the vector of a text.",
   "accepted": "Drafted, and the target model agreed.",
   "correction": "The target model's own token, where it did not agree with the drafted one.",
-  "bonus": "The target model's own token behind a draft that it took as a whole.",
+  "bonus": "The target model's own token after a draft that it accepted as a whole.",
   "escape": "A token that the draft could not have proposed: it is outside the active vocabulary, the request's own rows and the successors of the token before.",
   "not drafted for": "Nothing was drafted in its step; the first token comes of the prompt itself.",
   "coverage": "Of the tokens emitted by verify steps, those that the draft could have proposed. The others are escapes.",

@@ -35,7 +35,7 @@ function buildChart(kind) {
   return { ...kind, curve, value, top, samples: [] };
 }
 
-// What did not change is not told anew: without news a chart stays where it was.
+// The server does not repeat unchanged values: without a new one a chart stays as it is.
 function addSample(chart, value) {
   chart.samples.push(Number.isFinite(value) ? value : chart.samples.at(-1) ?? null);
   if (chart.samples.length > SAMPLES) chart.samples.shift();

@@ -53,18 +53,18 @@ function showRanking({ results }) {
 async function encode() {
   const mine = new AbortController();
   setRunning(mine);
-  tell("waiting …");
+  showStatus("waiting …");
   reveal();
   try {
     const [path, body] = encodeRequest();
     const begin = performance.now();
     const reply = await post(path, body, mine.signal).then((response) => response.json());
     const seconds = (performance.now() - begin) / 1000;
-    tell(`${(mode() === "embed" ? showVectors : showRanking)(reply)}, ${seconds.toFixed(2)} s`);
+    showStatus(`${(mode() === "embed" ? showVectors : showRanking)(reply)}, ${seconds.toFixed(2)} s`);
   } catch (error) {
     if (running !== mine) return;
     const stopped = error.name === "AbortError";
-    tell(stopped ? "stopped" : error.message, !stopped);
+    showStatus(stopped ? "stopped" : error.message, !stopped);
     if (error.status === 401) $("key").focus();
   }
   if (running === mine) setRunning(null);

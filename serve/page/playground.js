@@ -104,7 +104,7 @@ function conversation(...more) {
   return [...(system ? [{ role: "system", content: system }] : []), ...messages, ...more];
 }
 
-function tell(words, isError = false) {
+function showStatus(words, isError = false) {
   $("message").textContent = words;
   $("message").classList.toggle("error", isError);
 }
@@ -127,12 +127,12 @@ function reset() {
   $("plain_pane").hidden = $("drafted_name").hidden = true;
   buildFigures();
   showLegend();
-  tell("");
+  showStatus("");
 }
 
 const turn = (who, ...children) => element("div", { className: "turn" }, element("span", { className: "who" }, who), ...children);
 
-/// Where the tokens go: behind the prompt, or into a turn of their own.
+/// Returns the place of the tokens: after the prompt, or in a turn of their own.
 function openOutput(prompt) {
   select(-1);
   counts = {};
@@ -184,7 +184,7 @@ async function decodeDrafted(body, signal, place, onText) {
     $("output").scrollTop = $("output").scrollHeight;
     if (event.speed) showFigure("tokens per second", speed(event.speed));
     if (event.meta_info.spec_accept_length) showFigure("accept length", event.meta_info.spec_accept_length.toFixed(2));
-    tell(summary(event.meta_info, (performance.now() - begin) / 1000));
+    showStatus(summary(event.meta_info, (performance.now() - begin) / 1000));
   });
 }
 
@@ -222,13 +222,13 @@ async function compare(body, signal, prompt, drafted) {
   const runs = number("runs");
   const words = $("message").textContent;
   for (let run = 2; run <= runs; ++run) {
-    tell(`${words}; run ${run} of ${runs} …`);
+    showStatus(`${words}; run ${run} of ${runs} …`);
     const again = await decode(body, signal, () => {});
     const plainAgain = await decode({ ...body, speculate: false }, signal, () => {});
     ratios.push(again.speed / plainAgain.speed);
     showRatios(ratios);
   }
-  tell(words);
+  showStatus(words);
 }
 
 // The result is what one wants to see, on a phone too.
@@ -257,7 +257,7 @@ async function generate() {
     $("prompt").value = "";
   }
   showLegend();
-  tell("waiting …");
+  showStatus("waiting …");
   reveal();
   let answer = "";
   try {
@@ -267,7 +267,7 @@ async function generate() {
   } catch (error) {
     if (running !== mine) return;
     const stopped = error.name === "AbortError";
-    tell(stopped ? "stopped" : error.message, !stopped);
+    showStatus(stopped ? "stopped" : error.message, !stopped);
     if (error.status === 401) $("key").focus();
   }
   if (running === mine) setRunning(null);

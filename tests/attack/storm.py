@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "tests/support"))
 from tiny_encoder import write_tiny_encoder  # noqa: E402
 
 NUM_THREADS = 6
-UNLISTED = ["/docs", "/no/such/route", "/v1/models/nobody"]  # GET routes that /openapi.json does not list
+UNLISTED = ["/docs", "/no/such/route", "/v1/models/unknown"]  # GET routes that /openapi.json does not list
 
 _WORDS = " ".join(f"the cat sat on mat {i}" for i in range(2000))
 _CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Once upon"}], "max_tokens": 48}

@@ -5,7 +5,7 @@
 namespace shortlist {
 namespace {
 
-TEST(CountedTest, OneIsSingularAndEverythingElsePlural) {
+TEST(CountedTest, OneIsSingularOthersPlural) {
   EXPECT_EQ(Counted(1, "text"), "1 text");
   EXPECT_EQ(Counted(0, "text"), "0 texts");
   EXPECT_EQ(Counted(2, "text"), "2 texts");

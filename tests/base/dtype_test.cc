@@ -53,7 +53,7 @@ TEST(DTypeTest, EveryPatternWidensToItsValue) {
   }
 }
 
-TEST(DTypeTest, EveryPatternSurvivesTheRoundTrip) {
+TEST(DTypeTest, EveryPatternRoundTrips) {
   for (const Format& format : kFormats) {
     for (uint32_t bits = 0; bits < kNumPatterns; ++bits) {
       const float value = format.widen(static_cast<uint16_t>(bits));
@@ -94,7 +94,7 @@ TEST(DTypeTest, OverflowBecomesInfinity) {
   EXPECT_EQ(FloatToBf16(std::numeric_limits<float>::max()), 0x7f80u);
 }
 
-TEST(DTypeTest, TinyNumbersRoundToZeroWithTheirSign) {
+TEST(DTypeTest, TinyNumbersRoundToSignedZero) {
   EXPECT_EQ(FloatToF16(1e-30f), 0u);
   EXPECT_EQ(FloatToF16(-1e-30f), 0x8000u);
   EXPECT_EQ(FloatToF16(0x1p-25f), 0u);

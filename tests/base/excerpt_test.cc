@@ -8,7 +8,7 @@
 namespace shortlist {
 namespace {
 
-TEST(ExcerptTest, CutsLongTextsAtACodePoint) {
+TEST(ExcerptTest, CutsLongTextsAtCodePoint) {
   EXPECT_EQ(Excerpt(""), "");
   EXPECT_EQ(Excerpt(std::string(200, 'a')), std::string(200, 'a'));
   EXPECT_EQ(Excerpt(std::string(201, 'a')), std::string(197, 'a') + "...");
@@ -17,12 +17,12 @@ TEST(ExcerptTest, CutsLongTextsAtACodePoint) {
   EXPECT_EQ(Excerpt(text), std::string(196, 'a') + "...");
 }
 
-TEST(ExcerptTest, ShowsNoControlCharacters) {
+TEST(ExcerptTest, EscapesControlCharacters) {
   using namespace std::string_view_literals;
   EXPECT_EQ(Excerpt("PK\x03\x04\0\x7f z\n"sv), "PK???? z?");
 }
 
-TEST(ExcerptTest, BrokenJsonIsNotEchoedAsAWhole) {
+TEST(ExcerptTest, BrokenJsonIsNotQuotedWhole) {
   const auto document = ParseJson("{\"" + std::string(100'000, 'a') + "\n\"}", "request body");
   ASSERT_EQ(document.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_LT(document.status().message().size(), 300u);

@@ -38,7 +38,7 @@ class FileTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(FileTest, AVersionTellsThatAFileIsAnother) {
+TEST_F(FileTest, VersionDetectsReplacedFile) {
   const std::string path = Path("a"), other = Path("b");
   EXPECT_EQ(VersionOf(path), std::nullopt);
   ASSERT_TRUE(WriteFileAtomically(path, "abc").ok());
@@ -58,7 +58,7 @@ TEST_F(FileTest, AVersionTellsThatAFileIsAnother) {
   EXPECT_NE(VersionOf(path), written);
 }
 
-TEST_F(FileTest, ReadsBackWhatWasWritten) {
+TEST_F(FileTest, RoundTrips) {
   for (const std::string& contents :
        {std::string(), std::string("a\0\r\nb", 5), std::string(70000, 'x')}) {
     ASSERT_TRUE(WriteFileAtomically(Path("f"), contents).ok());
@@ -75,14 +75,14 @@ TEST_F(FileTest, MissingFilesAreNotFound) {
   EXPECT_FALSE(ReadFile("", /*max_bytes=*/10).ok());
 }
 
-TEST_F(FileTest, DirectoriesAndDevicesAreRefused) {
+TEST_F(FileTest, DirectoriesAndDevicesAreRejected) {
   EXPECT_EQ(ReadFile(folder_.string(), /*max_bytes=*/10).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ReadFile("/dev/zero", /*max_bytes=*/10).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(FileTest, TooLongFilesAreRefusedWithBothSizes) {
+TEST_F(FileTest, OversizedFilesAreRejectedWithBothSizes) {
   ASSERT_TRUE(WriteFileAtomically(Path("f"), "12345678901").ok());
   const auto read = ReadFile(Path("f"), /*max_bytes=*/10);
   EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
@@ -90,14 +90,14 @@ TEST_F(FileTest, TooLongFilesAreRefusedWithBothSizes) {
   EXPECT_TRUE(ReadFile(Path("f"), /*max_bytes=*/11).ok());
 }
 
-TEST_F(FileTest, WritingReplacesTheWholeFileAndLeavesNothingBeside) {
+TEST_F(FileTest, WriteReplacesWholeFileAndLeavesNoOther) {
   ASSERT_TRUE(WriteFileAtomically(Path("f"), "a long first text").ok());
   ASSERT_TRUE(WriteFileAtomically(Path("f"), "short").ok());
   EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/100), "short");
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(FileTest, WritingKeepsTheModeOfTheFileThatItReplaces) {
+TEST_F(FileTest, WriteKeepsModeOfReplacedFile) {
   namespace fs = std::filesystem;
   for (const fs::perms mode : {fs::perms(0600), fs::perms(0664), fs::perms(0444)}) {
     ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
@@ -109,7 +109,7 @@ TEST_F(FileTest, WritingKeepsTheModeOfTheFileThatItReplaces) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
+TEST_F(FileTest, FailedWriteKeepsOldFileAndNamesPath) {
   std::filesystem::create_directory(folder_ / "taken");
   const absl::Status replaced = WriteFileAtomically(Path("taken"), "x");
   EXPECT_EQ(replaced.code(), absl::StatusCode::kUnavailable);
@@ -120,7 +120,7 @@ TEST_F(FileTest, AFailedWriteKeepsTheOldStateAndNamesThePath) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(FileTest, LinksPlantedUnderTemporaryNamesAreNotFollowed) {
+TEST_F(FileTest, LinksUnderTemporaryNamesAreNotFollowed) {
   ASSERT_TRUE(WriteFileAtomically(Path("victim"), "precious").ok());
   const std::string planted = Path("f.tmp." + std::to_string(getpid()));
   std::filesystem::create_symlink(Path("victim"), planted);
@@ -130,14 +130,14 @@ TEST_F(FileTest, LinksPlantedUnderTemporaryNamesAreNotFollowed) {
   EXPECT_EQ(NumFiles(), 3);
 }
 
-TEST_F(FileTest, ANewFileHasTheModeThatTheMaskLeaves) {
+TEST_F(FileTest, NewFileModeFollowsUmask) {
   const mode_t before = umask(0027);
   EXPECT_TRUE(WriteFileAtomically(Path("f"), "x").ok());
   umask(before);
   EXPECT_EQ(std::filesystem::status(Path("f")).permissions(), std::filesystem::perms(0640));
 }
 
-TEST_F(FileTest, ANameOfTheLongestKindIsWritten) {
+TEST_F(FileTest, LongestNameIsWritten) {
   const std::string name(255, 'n');
   ASSERT_TRUE(WriteFileAtomically(Path(name), "old").ok());
   ASSERT_TRUE(WriteFileAtomically(Path(name), "new").ok());
@@ -147,7 +147,7 @@ TEST_F(FileTest, ANameOfTheLongestKindIsWritten) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(FileTest, AFileAboveTheLimitOfTheProcessLeavesTheOldOne) {
+TEST_F(FileTest, FileSizeLimitKeepsOldFile) {
   ASSERT_TRUE(WriteFileAtomically(Path("f"), "old").ok());
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -165,12 +165,12 @@ TEST_F(FileTest, AFileAboveTheLimitOfTheProcessLeavesTheOldOne) {
   EXPECT_EQ(NumFiles(), 2);
 }
 
-TEST_F(FileTest, AFullDeviceIsNamedWithTheReason) {
+TEST_F(FileTest, FullDeviceIsReported) {
   EXPECT_EQ(std::string(WriteFileAtomically("/dev/full", "x").message()),
             "/dev/full: cannot write: No space left on device");
 }
 
-TEST_F(FileTest, ThreadsThatWriteOnePathLeaveOneOfTheirFilesWhole) {
+TEST_F(FileTest, ConcurrentWritesLeaveOneWholeFile) {
   const auto contents = [](int thread) {
     return std::string(100000, static_cast<char>('a' + thread));
   };
@@ -189,7 +189,7 @@ TEST_F(FileTest, ThreadsThatWriteOnePathLeaveOneOfTheirFilesWhole) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(FileTest, WritingKeepsALinkAndFillsAPipe) {
+TEST_F(FileTest, WriteFollowsLinkAndFillsPipe) {
   ASSERT_TRUE(WriteFileAtomically(Path("real"), "old").ok());
   std::filesystem::create_symlink(Path("real"), Path("link"));
   ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").ok());
@@ -207,7 +207,7 @@ TEST_F(FileTest, WritingKeepsALinkAndFillsAPipe) {
   EXPECT_EQ(NumFiles(), 3);
 }
 
-TEST_F(FileTest, WhatCannotBeWrittenShowsBefore) {
+TEST_F(FileTest, CheckWritableDetectsUnwritablePath) {
   const auto refusal = [](const std::string& path) {
     const absl::Status status = CheckWritable(path);
     EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
@@ -228,7 +228,7 @@ TEST_F(FileTest, WhatCannotBeWrittenShowsBefore) {
   EXPECT_EQ(NumFiles(), 3);
 }
 
-TEST_F(FileTest, ASymbolicLinkToNothingIsNoMissingFile) {
+TEST_F(FileTest, DanglingLinkIsNotMissingFile) {
   EXPECT_FALSE(FileExists(Path("link")));
   EXPECT_EQ(ReadFile(Path("link"), 10).status().code(), absl::StatusCode::kNotFound);
   std::filesystem::create_symlink(Path("nowhere"), Path("link"));

@@ -23,7 +23,7 @@ std::string ErrorOf(const std::string& text) {
 
 std::string Nested(int depth) { return std::string(depth, '[') + std::string(depth, ']'); }
 
-TEST(ParseJsonTest, NulByteIsNotTheEndOfADocument) {
+TEST(ParseJsonTest, NulByteDoesNotEndDocument) {
   const auto parsed = ParseJson(std::string("[1]\0garbage", 11), "test");
   ASSERT_FALSE(parsed.ok());
   EXPECT_NE(std::string(parsed.status().message()).find("byte 3"), std::string::npos)
@@ -37,7 +37,7 @@ TEST(JsonTest, ReadsADocument) {
   EXPECT_EQ((*parsed)["b"]["a"], "x");
 }
 
-TEST(JsonTest, KeepsTheOrderOfKeysOnRequest) {
+TEST(JsonTest, KeepsKeyOrderOnRequest) {
   const std::string text =
       R"({"b":[1,-2,2.5,null,true,{"z":{},"a":[[],"x"]}],"a":{"y":1,"c":"é\n"},"0":false})";
   EXPECT_EQ(ParseOrderedJson(text).dump(), text);
@@ -56,7 +56,7 @@ TEST(JsonTest, DepthIsBounded) {
   EXPECT_THAT(ErrorOf(objects), HasSubstr("nested deeper"));
 }
 
-TEST(JsonTest, RepeatedKeysAreRefusedByName) {
+TEST(JsonTest, RepeatedKeysAreRejectedByName) {
   EXPECT_THAT(ErrorOf(R"({"x": 1, "top": 2, "top": 3})"), HasSubstr("\"top\" appears twice"));
   EXPECT_THAT(ErrorOf(R"([{"a": {"b": 1, "b": 1}}])"), HasSubstr("\"b\" appears twice"));
   EXPECT_TRUE(ParseJson(R"([{"a": 1}, {"a": 2}, {"b": {"a": 1}, "a": 3}])", "test").ok());
@@ -68,7 +68,7 @@ TEST(JsonTest, SyntaxErrorsNameOriginAndByte) {
   EXPECT_THAT(error, HasSubstr("byte 10"));
 }
 
-TEST(JsonTest, SyntaxErrorsSayWhereAndWhatIsExpected) {
+TEST(JsonTest, SyntaxErrorsNamePositionAndExpectedToken) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"a": })", "byte 7 (line 1, column 7): unexpected '}'; expected a value"},
       {"{\n  \"a\": 1,\n}", "byte 13 (line 3, column 1): unexpected '}'; expected a string"},
@@ -86,7 +86,7 @@ TEST(JsonTest, SyntaxErrorsSayWhereAndWhatIsExpected) {
   }
 }
 
-TEST(JsonTest, BrokenDocumentsAreRefused) {
+TEST(JsonTest, BrokenDocumentsAreRejected) {
   for (const char* text : {"", "   ", "{", "[1,", "nul", "{\"a\" 1}", "[1] [2]", "{\"a\": NaN}",
                            "\"\xff\"", "\"\xc3\"", "[1e]", "\"unterminated"}) {
     ErrorOf(text);
@@ -111,7 +111,7 @@ TEST(JsonTest, FilesReportTheirPath) {
   std::filesystem::remove(path);
 }
 
-TEST(JsonTest, TheNumberOfValuesHasABound) {
+TEST(JsonTest, NumberOfValuesIsBounded) {
   EXPECT_TRUE(ParseJson("[1, 2, 3]", "test", /*max_values=*/4).ok());
   const auto list = ParseJson("[1, 2, 3, 4]", "test", /*max_values=*/4);
   EXPECT_THAT(std::string(list.status().message()), testing::HasSubstr("more than 4 values"));

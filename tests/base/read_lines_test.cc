@@ -21,7 +21,7 @@ class EndlessBuffer : public std::streambuf {
   }
 };
 
-TEST(ReadLineTest, ReadsLinesAsGetlineDoes) {
+TEST(ReadLineTest, ReadsLinesLikeGetline) {
   for (const char* const text : {"", "\n", "a", "a\n", "a\nb", "a\n\nb\r\n", "\n\n"}) {
     std::istringstream in(text), same(text);
     std::string line, expected;
@@ -43,7 +43,7 @@ TEST(ReadLineTest, BoundIsNamed) {
             "a line longer than the 6 bytes admitted here");
 }
 
-TEST(ReadLineTest, EndlessLineIsNotHeld) {
+TEST(ReadLineTest, EndlessLineIsNotBuffered) {
   EndlessBuffer endless;
   std::istream in(&endless);
   std::string line;

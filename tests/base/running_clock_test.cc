@@ -34,7 +34,7 @@ TEST_F(RunningClockTest, PauseCountsAsOneGap) {
   EXPECT_NEAR(After(0.008, 0.008), RunningClock::kLongestGap + 0.008, 1e-9);
 }
 
-TEST_F(RunningClockTest, LongPassCountsWhollyAndItsPauseDoesNot) {
+TEST_F(RunningClockTest, LongPassCountsButItsPauseDoesNot) {
   EXPECT_NEAR(After(10.0, 10.0), 10.0, 1e-9);   // one thread
   EXPECT_NEAR(After(10.0, 75.0), 20.0, 1e-9);   // eight
   EXPECT_NEAR(After(600.0, 10.0), 30.0, 1e-9);  // one, and ten minutes of a pause
@@ -52,12 +52,12 @@ TEST_F(RunningClockTest, NeverGoesBack) {
   }
 }
 
-TEST_F(RunningClockTest, StarvedProcessGoesOn) {
+TEST_F(RunningClockTest, StarvedProcessContinues) {
   // It wanted to run for all five seconds, and did for a tenth of one.
   EXPECT_NEAR(After(5.0, 0.1 + 4.9), 5.0, 1e-9);
 }
 
-TEST_F(RunningClockTest, DeadlineOfStarvedProcessComesWhereTheSystemDoesNotCount) {
+TEST_F(RunningClockTest, StarvedProcessReachesDeadlineWithoutSystemCounters) {
   double now = 0.0;
   int num_gaps = 0;
   for (; now < 60.0 && num_gaps < 10'000; ++num_gaps) now = After(5.0, 0.001);
@@ -83,7 +83,7 @@ TEST(OwnClocksTest, LongGapCountsWhenBusyAndNotWhenAsleep) {
   EXPECT_LT(asleep, 5 * RunningClock::kLongestGap);
 }
 
-TEST(OwnClocksTest, ThreadThatSharesProcessorIsReadyWhileTheOtherRuns) {
+TEST(OwnClocksTest, ThreadSharingProcessorCountsAsReady) {
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
   const int cpu = sched_getcpu();

@@ -64,7 +64,7 @@ TEST(ThreadPoolTest, ParkedWorkersWakeAgain) {
   }
 }
 
-TEST(ThreadPoolTest, WritesOfTasksAreVisibleAfterTheLoop) {
+TEST(ThreadPoolTest, TaskWritesAreVisibleAfterLoop) {
   ThreadPool pool(4);
   int64_t expected = 0;
   std::vector<int64_t> parts(64, 0);
@@ -77,7 +77,7 @@ TEST(ThreadPoolTest, WritesOfTasksAreVisibleAfterTheLoop) {
   }
 }
 
-TEST(ThreadPoolTest, ParallelForCutsIntoGrains) {
+TEST(ThreadPoolTest, ParallelForSplitsIntoGrains) {
   for (const int num_threads : {1, 2, 3, 5}) {
     ThreadPool pool(num_threads);
     for (const int64_t count : {0, 1, 5, 16, 17, 100}) {
@@ -106,7 +106,7 @@ TEST(ThreadPoolTest, NegativeCountsDoNothing) {
   pool.ParallelFor(-3, /*grain=*/1, [](int64_t, int64_t) { FAIL(); });
 }
 
-TEST(ThreadPoolTest, APoolMayBeUsedByAnotherThreadAfterTheFirst) {
+TEST(ThreadPoolTest, PoolMayMoveBetweenThreads) {
   ThreadPool pool(3);
   for (int i = 0; i < 10; ++i) {
     std::vector<int> calls(50, 0);

@@ -77,7 +77,7 @@ class CHeadTest : public testing::Test {
   shortlist_head* head_ = nullptr;
 };
 
-TEST_F(CHeadTest, LogitsArgmaxAndTopKAreThoseOfTheRows) {
+TEST_F(CHeadTest, LogitsArgmaxAndTopKMatchRows) {
   const shortlist_states states = States();
   constexpr int64_t kStride = 60, kK = 5;
   std::vector<float> logits(kTokens * kStride), best_logits(kTokens), top_logits(kTokens * kK),
@@ -106,14 +106,14 @@ TEST_F(CHeadTest, LogitsArgmaxAndTopKAreThoseOfTheRows) {
   }
 }
 
-TEST_F(CHeadTest, WithoutASnapshotTheFullHeadIsScored) {
+TEST_F(CHeadTest, WithoutSnapshotFullHeadIsScored) {
   const shortlist_states states = {hidden_.data(), kTokens, nullptr, nullptr, nullptr};
   std::vector<float> logits(kTokens * kVocabSize);
   ASSERT_EQ(shortlist_head_logits(head_, &states, logits.data(), kVocabSize), SHORTLIST_OK);
   EXPECT_NEAR(logits[2 * kVocabSize + 17], Logit(2, 17), 1e-4);
 }
 
-TEST_F(CHeadTest, NumbersThatAreNoneGiveNoToken) {
+TEST_F(CHeadTest, NanGivesNoToken) {
   std::fill(hidden_.begin(), hidden_.end(), std::numeric_limits<float>::quiet_NaN());
   const shortlist_states states = States();
   std::vector<int32_t> best(kTokens);
@@ -167,7 +167,7 @@ TEST_F(CHeadTest, BadTailsAreNamed) {
   expect({0, 1, 1, 1}, {-1}, "-1");
 }
 
-TEST_F(CHeadTest, AnIdIsScoredOnce) {
+TEST_F(CHeadTest, EachIdIsScoredOnce) {
   const auto argmax = [&] {
     std::vector<int32_t> ids(kTokens);
     const shortlist_states states = States();
@@ -184,7 +184,7 @@ TEST_F(CHeadTest, AnIdIsScoredOnce) {
   EXPECT_STREQ(shortlist_last_error(), "tail of token 2: id 14 is in the snapshot");
 }
 
-TEST_F(CHeadTest, ATailMayNameRowsThatTheSnapshotsVocabularyLacks) {
+TEST_F(CHeadTest, TailMayNameRowsBeyondSnapshotVocabulary) {
   const std::vector<int32_t> few = {0, 3};
   shortlist_vocab* vocab = nullptr;
   shortlist_snapshot* snapshot = nullptr;
@@ -205,7 +205,7 @@ TEST_F(CHeadTest, ATailMayNameRowsThatTheSnapshotsVocabularyLacks) {
   EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
 }
 
-TEST_F(CHeadTest, AFullHeadHasAsManyRowsAsTheHead) {
+TEST_F(CHeadTest, FullHeadHasAllRows) {
   shortlist_vocab* vocab = nullptr;
   shortlist_snapshot* full = nullptr;
   ASSERT_EQ(shortlist_vocab_open("full", kVocabSize - 1, nullptr, 0, &vocab), SHORTLIST_OK);
@@ -219,7 +219,7 @@ TEST_F(CHeadTest, AFullHeadHasAsManyRowsAsTheHead) {
   EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
 }
 
-TEST_F(CHeadTest, FreeWaitsForTheCallsOfOthers) {
+TEST_F(CHeadTest, FreeWaitsForConcurrentCalls) {
   constexpr int64_t kManyTokens = 2000;
   std::vector<float> weight = weight_;
   const std::vector<float> hidden(kManyTokens * kHidden, 0.5f);
@@ -235,11 +235,11 @@ TEST_F(CHeadTest, FreeWaitsForTheCallsOfOthers) {
   });
   while (!begun) std::this_thread::yield();
   EXPECT_EQ(shortlist_head_free(head), SHORTLIST_OK);
-  weight = {};  // a call that still reads it is AddressSanitizer's to tell
+  weight = {};  // AddressSanitizer reports a call that still reads it
   caller.join();
 }
 
-TEST_F(CHeadTest, AForkRefusesTheHeadAndMayFreeIt) {
+TEST_F(CHeadTest, ForkedProcessMayOnlyFreeHead) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -254,7 +254,7 @@ TEST_F(CHeadTest, AForkRefusesTheHeadAndMayFreeIt) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-TEST_F(CHeadTest, AWeightThatDoesNotFitIsNamed) {
+TEST_F(CHeadTest, MismatchedWeightIsNamed) {
   shortlist_head* head = nullptr;
   const auto make = [&](const void* weight, int dtype, int64_t vocab_size, int64_t hidden,
                         int32_t num_threads) {
@@ -272,7 +272,7 @@ TEST_F(CHeadTest, AWeightThatDoesNotFitIsNamed) {
   EXPECT_EQ(head, nullptr);
 }
 
-TEST_F(CHeadTest, ASnapshotOfALargerVocabularyDoesNotFit) {
+TEST_F(CHeadTest, SnapshotOfLargerVocabularyIsRejected) {
   const int32_t id = 5000;
   shortlist_vocab* vocab = nullptr;
   ASSERT_EQ(shortlist_vocab_create(&id, 1, 6000, 0, &vocab), SHORTLIST_OK);

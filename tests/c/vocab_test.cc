@@ -42,12 +42,12 @@ void ExpectError(shortlist_status got, shortlist_status want, const std::string&
   EXPECT_THAT(shortlist_last_error(), HasSubstr(text));
 }
 
-TEST(CVocabTest, PlainCKnowsTheVersion) {
+TEST(CVocabTest, PlainCReadsVersion) {
   EXPECT_STREQ(VersionByPlainC(), shortlist_version());
   EXPECT_THAT(shortlist_version(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 
-TEST(CVocabTest, TheDynamicPartLearnsWhatEscapes) {
+TEST(CVocabTest, DynamicPartLearnsEscapes) {
   shortlist_vocab* vocab = MakeVocab();
   EXPECT_THAT(RowsOf(vocab), ElementsAre(3, 5, 9));
   const std::vector<int32_t> emitted = {5, 40, 41}, drafted = {5, 9};
@@ -69,7 +69,7 @@ TEST(CVocabTest, TheDynamicPartLearnsWhatEscapes) {
   EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
 }
 
-TEST(CVocabTest, ASnapshotOutlivesItsVocabulary) {
+TEST(CVocabTest, SnapshotOutlivesItsVocabulary) {
   shortlist_vocab* vocab = MakeVocab();
   shortlist_snapshot* snapshot = nullptr;
   ASSERT_EQ(shortlist_vocab_snapshot(vocab, &snapshot), SHORTLIST_OK);
@@ -91,7 +91,7 @@ TEST(CVocabTest, ASnapshotOutlivesItsVocabulary) {
   EXPECT_EQ(shortlist_snapshot_free(snapshot), SHORTLIST_OK);
 }
 
-TEST(CVocabTest, AListIsReadWithItsSuccessors) {
+TEST(CVocabTest, ListIsReadWithSuccessors) {
   const std::string path = testing::TempDir() + "c_vocab_test.txt";
   std::ofstream(path) << "7\n3\n11\n";
   shortlist_vocab* vocab = nullptr;
@@ -110,7 +110,7 @@ TEST(CVocabTest, AListIsReadWithItsSuccessors) {
               SHORTLIST_NOT_FOUND, "/no/such/list");
 }
 
-TEST(CVocabTest, AListOfAnotherTokenizerIsRefused) {
+TEST(CVocabTest, ListOfOtherTokenizerIsRejected) {
   const char* const list = "vocab_lists/demo.vocab.json";
   shortlist_vocab* vocab = nullptr;
   ASSERT_EQ(shortlist_vocab_open(list, /*vocab_size=*/16384, "fnv1a64:e34869d7cf8fd154", 0, &vocab),
@@ -120,7 +120,7 @@ TEST(CVocabTest, AListOfAnotherTokenizerIsRefused) {
               SHORTLIST_FAILED_PRECONDITION, "fnv1a64:0000000000000000");
 }
 
-TEST(CVocabTest, AListOpensAtThePaddedSizeOfTheModel) {
+TEST(CVocabTest, ListOpensAtPaddedModelSize) {
   const std::string list = "vocab_lists/qwen.vocab.json.xz";  // of 151,646 ids
   constexpr int64_t kRows = 151936;
   for (const char* const choice : {":top=4096", ":ratio=0.05", "", ":top=4096:successors=9"}) {
@@ -175,7 +175,7 @@ TEST(CVocabTest, BadArgumentsAreNamedAndChangeNothing) {
   EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
 }
 
-TEST(CVocabTest, AFreedHandleAndOneOfAnotherKindAreErrors) {
+TEST(CVocabTest, FreedAndWrongHandlesAreErrors) {
   shortlist_vocab* vocab = MakeVocab();
   ASSERT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
   ExpectError(shortlist_vocab_free(vocab), SHORTLIST_INVALID_ARGUMENT, "was freed");
@@ -193,7 +193,7 @@ TEST(CVocabTest, AFreedHandleAndOneOfAnotherKindAreErrors) {
   EXPECT_EQ(shortlist_vocab_free(nullptr), SHORTLIST_OK);
 }
 
-TEST(CVocabTest, AnUnmappedDraftIsCounted) {
+TEST(CVocabTest, UnmappedDraftIsCounted) {
   shortlist_vocab* vocab = MakeVocab();
   const int32_t emitted = 5, drafted = 2;  // a row that was taken for a token
   ASSERT_EQ(shortlist_vocab_observe(vocab, &emitted, 1, &drafted, 1, nullptr), SHORTLIST_OK);
@@ -203,7 +203,7 @@ TEST(CVocabTest, AnUnmappedDraftIsCounted) {
   EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
 }
 
-TEST(CVocabTest, ThreadsAddReadAndFree) {
+TEST(CVocabTest, ConcurrentAddReadAndFree) {
   shortlist_vocab* vocab = MakeVocab(/*dynamic_capacity=*/20);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

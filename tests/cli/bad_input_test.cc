@@ -93,7 +93,7 @@ TEST_F(BadInputTest, MissingModel) {
   }
 }
 
-TEST_F(BadInputTest, ADeviceThatCannotBeUsed) {
+TEST_F(BadInputTest, UnusableDevice) {
   const absl::StatusOr<std::shared_ptr<const HeadDevice>> device = OpenCuda();
   if (device.ok()) GTEST_SKIP() << "there is a CUDA device";
   const std::string reason(device.status().message());
@@ -138,7 +138,7 @@ TEST_F(BadInputTest, DamagedWeights) {
   ExpectTargetRefused(target, {"tokenizer.model"});
 }
 
-TEST_F(BadInputTest, ConfigThatDoesNotFit) {
+TEST_F(BadInputTest, MismatchedConfig) {
   struct Case {
     const char* key;
     nlohmann::json value;
@@ -165,7 +165,7 @@ TEST_F(BadInputTest, ConfigThatDoesNotFit) {
   ExpectTargetRefused(target, {"config.json", "64"});
 }
 
-TEST_F(BadInputTest, DraftThatDoesNotFitItsTarget) {
+TEST_F(BadInputTest, MismatchedDraft) {
   const std::string eagle = dir_.Join("eagle");
   ASSERT_TRUE(WriteTinyEagle(eagle, {.vocab_size = 16384, .num_layers = 1}, /*seed=*/1).ok());
   ExpectDraftRefused(eagle, {"256", "32"});
@@ -225,7 +225,7 @@ TEST_F(BadInputTest, List) {
   ExpectRefused(DemoPair() + Args{"--vocab", "ratio:0.00001"} + kPrompt, {"16384"});
 }
 
-TEST_F(BadInputTest, ListWithIdsBeyondASmallerDraftsRows) {
+TEST_F(BadInputTest, ListIdsBeyondDraftRows) {
   const std::string target = dir_.Join("target"), draft = dir_.Join("draft");
   ASSERT_TRUE(WriteTinyLlama(target, {.vocab_size = 16400, .num_layers = 1}, /*seed=*/1).ok());
   ASSERT_TRUE(WriteTinyLlama(draft, {.vocab_size = 16384, .num_layers = 1}, /*seed=*/2).ok());
@@ -244,7 +244,7 @@ TEST_F(BadInputTest, DynamicRowsBeyondTheVocabulary) {
                 {"--dynamic-rows", "16385", "16384"});
 }
 
-TEST_F(BadInputTest, WhatFindsRowsAndSizes) {
+TEST_F(BadInputTest, DynamicCapacityAndAutoSize) {
   ExpectRefused(DemoPair() + Args{"--dynamic-capacity", "16385"} + kPrompt,
                 {"--dynamic-capacity", "16385", "16384"});
   const std::string list = SourcePath("vocab_lists/demo.vocab.json");
@@ -262,7 +262,7 @@ TEST_F(BadInputTest, Prompt) {
   ExpectRefused(DemoPair() + Args{"--prompt", std::string(1022, '1')}, {"1024 tokens", "1023"});
 }
 
-TEST_F(BadInputTest, PromptsFileNamesTheRow) {
+TEST_F(BadInputTest, PromptsFileNamesRow) {
   const std::string good_row = "{\"prompt\": \"The\"}\n";
   std::string long_prompt;
   for (int i = 0; i < 2000; ++i) long_prompt += "a1";
@@ -276,7 +276,7 @@ TEST_F(BadInputTest, PromptsFileNamesTheRow) {
   }
 }
 
-TEST(BinaryTest, BadInputEndsWithExitCodeTwoAndNothingOnStdout) {
+TEST(BinaryTest, BadInputExitsWithTwoAndEmptyStdout) {
   const Args base = Args{"generate"} + DemoPair();
   for (const Args& args :
        {Args{}, Args{"frobnicate"}, Args{"generate"}, base + kPrompt + Args{"--frobnicate", "1"},
@@ -293,7 +293,7 @@ TEST(BinaryTest, BadInputEndsWithExitCodeTwoAndNothingOnStdout) {
   }
 }
 
-TEST(BinaryTest, WhatIsNotKnownIsAnsweredWithWhatMayBeMeant) {
+TEST(BinaryTest, UnknownNameGetsSuggestion) {
   const Args base = Args{"generate"} + DemoTarget() + kPrompt;
   for (const auto& [args, words] : std::vector<std::pair<Args, std::string>>{
            {{"sevre"}, "no subcommand sevre; did you mean serve?"},
@@ -323,13 +323,13 @@ TEST(BinaryTest, WhatIsNotKnownIsAnsweredWithWhatMayBeMeant) {
   }
 }
 
-TEST(BinaryTest, TellsItsVersion) {
+TEST(BinaryTest, PrintsVersion) {
   const ProcessOutcome outcome = RunBinary({"--version"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, "shortlist 0.1.0\n");
 }
 
-TEST(BinaryTest, OutputThatCannotBeWrittenIsAnError) {
+TEST(BinaryTest, UnwritableOutputIsError) {
   for (const Args& args :
        {Args{"--help"}, Args{"--version"}, Args{"generate", "--help"},
         Args{"vocab", "build", "--help"}, Args{"completion", "bash"}, Args{"man-page"}}) {
@@ -341,7 +341,7 @@ TEST(BinaryTest, OutputThatCannotBeWrittenIsAnError) {
   }
 }
 
-TEST(ExitCodeTest, OnlyFaultsOfProgramAreFailures) {
+TEST(ExitCodeTest, OnlyInternalErrorsAreFailures) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   for (int code = 1; code <= 16; ++code) {
     const absl::Status status(static_cast<absl::StatusCode>(code), "m");
@@ -350,8 +350,8 @@ TEST(ExitCodeTest, OnlyFaultsOfProgramAreFailures) {
   }
 }
 
-/// What the manual page says of exit code 2, done.
-TEST(BinaryTest, MachineThatHasNotWhatWasAskedForEndsWithExitCodeTwo) {
+/// Runs the cases of exit code 2 in the manual page.
+TEST(BinaryTest, MissingHardwareExitsWithTwo) {
   const TempDir dir;
   const ProcessOutcome port =
       RunBinary(Args{"serve"} + DemoTarget() + Args{"--host", "192.0.2.1"});  // not this machine's
@@ -365,7 +365,7 @@ TEST(BinaryTest, MachineThatHasNotWhatWasAskedForEndsWithExitCodeTwo) {
   EXPECT_THAT(page, HasSubstr(std::string("\n2\n") + kExitBadInputMeaning));
 }
 
-TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
+TEST(BinaryTest, GoodRunsExitWithZero) {
   const ProcessOutcome help = RunBinary({"generate", "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("--dynamic-rows"));
@@ -382,7 +382,7 @@ TEST(BinaryTest, GoodRunsEndWithExitCodeZero) {
 }
 
 /// Where the system sets a bound, the command says which; no signal ends it without a word.
-TEST(LimitsTest, FileThatWouldGrowTooLargeIsAnError) {
+TEST(LimitsTest, OversizedFileIsError) {
   const TempDir dir;
   std::string texts;
   for (int i = 0; i < 20'000; ++i) texts += "text " + std::to_string(i) + "\n";

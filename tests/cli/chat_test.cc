@@ -38,7 +38,7 @@ class ChatTest : public testing::Test {
     return {status, out.str()};
   }
 
-  /// What is generated behind `prompt`, and a line end.
+  /// Returns the text generated after `prompt`, and a line end.
   std::string Continuation(const std::string& prompt, const Args& args) {
     const Outcome outcome = RunGenerate(Args{"--model", model_, "--prompt", prompt} + args);
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
@@ -49,13 +49,13 @@ class ChatTest : public testing::Test {
   const std::string model_ = dir_.Join("m");
 };
 
-TEST_F(ChatTest, LineLongerThanATextMayBeIsRefused) {
+TEST_F(ChatTest, OverlongLineIsRejected) {
   const Outcome outcome = Run({}, std::string((16 << 20) + 1, 'x'));
   EXPECT_EQ(outcome.status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(outcome.status.message(), "a line longer than the 16777216 bytes admitted here");
 }
 
-TEST_F(ChatTest, AnswersAreWhatFollowsTheRenderedConversation) {
+TEST_F(ChatTest, ReplyContinuesRenderedConversation) {
   const Args limit = {"--max-new-tokens", "12"};
   const std::string first = "<s> [system] Be brief.\n [user] The vector class\n [assistant]";
   const std::string first_answer = Continuation(first, limit);
@@ -73,7 +73,7 @@ TEST_F(ChatTest, AnswersAreWhatFollowsTheRenderedConversation) {
   }
 }
 
-TEST_F(ChatTest, CommandsBeginNewConversations) {
+TEST_F(ChatTest, CommandsStartNewConversations) {
   const Args limit = {"--max-new-tokens", "8"};
   const std::string plain = Continuation("<s> [user] The map\n [assistant]", limit);
   const std::string brief =
@@ -84,7 +84,7 @@ TEST_F(ChatTest, CommandsBeginNewConversations) {
   EXPECT_EQ(chat.out, plain + plain + brief + plain);
 }
 
-TEST_F(ChatTest, ShowsWhatTheModelWouldRead) {
+TEST_F(ChatTest, ShowsRenderedPrompt) {
   const Outcome shown = Run({"--show-prompt"}, "Hi</s>\nHello!\nBye\n");
   ASSERT_TRUE(shown.status.ok()) << shown.status;
   const std::vector<std::string> lines = Lines(shown.out);
@@ -97,10 +97,10 @@ TEST_F(ChatTest, ShowsWhatTheModelWouldRead) {
   std::istringstream ids(lines[2]);
   const std::vector<int> raw{std::istream_iterator<int>(ids), {}};
   EXPECT_EQ(raw.front(), 1);
-  EXPECT_EQ(std::count(raw.begin(), raw.end(), 2), 0);  // what was typed is text
+  EXPECT_EQ(std::count(raw.begin(), raw.end(), 2), 0);  // typed input is text
 }
 
-TEST_F(ChatTest, WithoutATemplateOneIsTakenAndNamed) {
+TEST_F(ChatTest, WithoutTemplateDefaultIsUsedAndNamed) {
   std::filesystem::remove(dir_.Join("m/chat_template.jinja"));
   testing::internal::CaptureStderr();
   const Outcome shown = Run({"--show-prompt"}, "Hi\n");
@@ -112,7 +112,7 @@ TEST_F(ChatTest, WithoutATemplateOneIsTakenAndNamed) {
   EXPECT_THAT(named.out, HasSubstr("<|im_start|>user\nHi<|im_end|>"));
 }
 
-TEST_F(ChatTest, AnErrorEndsAPipedChatAndCostsALineOfAnother) {
+TEST_F(ChatTest, ErrorEndsPipedChatButNotInteractiveOne) {
   const Args args = {"--max-new-tokens", "4"};
   for (const auto& [line, words] : std::vector<std::pair<std::string, std::string>>{
            {"/frobnicate", "no command /frobnicate; there are /reset"},
@@ -144,7 +144,7 @@ class InterruptingBuffer : public std::stringbuf {
   bool interrupted_ = false;
 };
 
-TEST_F(ChatTest, AnInterruptEndsTheAnswerAndNotTheChat) {
+TEST_F(ChatTest, InterruptEndsReplyButNotChat) {
   const absl::StatusOr<ChatFlags> flags =
       ParseChatFlags({"--model", model_, "--max-new-tokens", "64"});
   ASSERT_TRUE(flags.ok()) << flags.status();

@@ -19,8 +19,8 @@ Args operator+(const Args& first, const Args& second);
 Args DemoTarget();
 Args DemoPair();
 
-/// What AddRunFlags or AddCompareFlags make of `args`; InvalidArgument holds what the user would
-/// read.
+/// Parses `args` with AddRunFlags or AddCompareFlags. InvalidArgument holds the message for the
+/// user.
 absl::StatusOr<RunFlags> ParseRunFlags(const Args& args);
 absl::StatusOr<CompareFlags> ParseCompareFlags(const Args& args);
 absl::StatusOr<ChatFlags> ParseChatFlags(const Args& args);

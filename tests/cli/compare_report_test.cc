@@ -63,7 +63,7 @@ nlohmann::json Row(const Comparison& comparison, const std::string& group,
   return nullptr;
 }
 
-TEST(CompareReportTest, RowsAddUpTheirPrompts) {
+TEST(CompareReportTest, RowsSumTheirPrompts) {
   const nlohmann::json all = Row(ThreePrompts(), "all", nullptr, "pruned");
   EXPECT_EQ(all["num_prompts"], 3);
   EXPECT_EQ(all["num_tokens"], 300);
@@ -82,7 +82,7 @@ TEST(CompareReportTest, RowsAddUpTheirPrompts) {
   EXPECT_NEAR(all["repeated_6gram_share"], 59 / 300.0, 1e-12);
 }
 
-TEST(CompareReportTest, LoopingPromptsAreLeftOutOfTheOtherGroup) {
+TEST(CompareReportTest, LoopingPromptsAreExcludedFromOtherGroup) {
   const nlohmann::json few = Row(ThreePrompts(), "few_repeats", nullptr, "pruned");
   EXPECT_EQ(few["num_prompts"], 2);
   EXPECT_DOUBLE_EQ(few["speed_up"], 4.0);
@@ -94,7 +94,7 @@ TEST(CompareReportTest, LoopingPromptsAreLeftOutOfTheOtherGroup) {
   EXPECT_EQ(Row(sampled, "few_repeats", nullptr, "plain"), nullptr);
 }
 
-TEST(CompareReportTest, OneDifferentOutputShowsWhereverItCounts) {
+TEST(CompareReportTest, DifferingOutputShowsInEveryRowThatCountsIt) {
   Comparison comparison = ThreePrompts();
   EXPECT_TRUE(AllIdentical(comparison));
   comparison.contenders[2].prompts[1].identical = false;
@@ -105,7 +105,7 @@ TEST(CompareReportTest, OneDifferentOutputShowsWhereverItCounts) {
   EXPECT_EQ(Row(comparison, "all", nullptr, "pruned")["identical"], nullptr);
 }
 
-TEST(CompareReportTest, SecondTableOnlyWhereItSaysSomethingElse) {
+TEST(CompareReportTest, SecondTableOnlyIfItDiffers) {
   std::ostringstream both;
   WriteTables(ThreePrompts(), both);
   EXPECT_THAT(both.str(), HasSubstr("2 of them, whose plain output repeats less than 30%"));

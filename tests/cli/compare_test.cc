@@ -29,7 +29,7 @@ nlohmann::json Report(const Args& args) {
   return nlohmann::json::parse(outcome.out);
 }
 
-TEST(CompareTest, EveryWayToDecodeIsIdenticalToPlain) {
+TEST(CompareTest, EveryConfigurationMatchesPlainDecoding) {
   const nlohmann::json report =
       Report(DemoPair() + Prompts() +
              Args{"--batch", "4", "--dynamic-rows", "64", "--vocab", List() + ":top=2048"});
@@ -49,7 +49,7 @@ TEST(CompareTest, EveryWayToDecodeIsIdenticalToPlain) {
                                              "draft, top 2048 + 64 dynamic"}));
 }
 
-TEST(CompareTest, ASizeOfTheSweepThatTheListDoesNotHaveIsARowOfItsOwn) {
+TEST(CompareTest, SweepSizeBeyondListGetsErrorRow) {
   const TempDir dir;
   const std::string small = dir.Join("small.vocab.json");
   ASSERT_TRUE(RunVocab({"convert", List(), small, "--top", "2500"}).status.ok());
@@ -70,7 +70,7 @@ TEST(CompareTest, ASizeOfTheSweepThatTheListDoesNotHaveIsARowOfItsOwn) {
   EXPECT_THAT(table.out, HasSubstr("holds 2500 ids, fewer than the 8192 asked for"));
 }
 
-TEST(CompareTest, SourcesOfThePromptsAreReportedApart) {
+TEST(CompareTest, PromptSourcesAreReportedSeparately) {
   const TempDir dir;
   const std::string prompts = dir.Write("p.jsonl",
                                         "{\"prompt\": \"The old man\", \"source\": \"stories\"}\n"
@@ -92,7 +92,7 @@ TEST(CompareTest, SourcesOfThePromptsAreReportedApart) {
   }
 }
 
-TEST(CompareTest, WithoutAListASketchIsLearnedAndExplained) {
+TEST(CompareTest, WithoutListSketchIsLearnedAndExplained) {
   const Args args =
       DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "200", "--repetitions", "1"};
   const nlohmann::json report = Report(args);
@@ -112,7 +112,7 @@ TEST(CompareTest, WithoutAListASketchIsLearnedAndExplained) {
                              "  so [0-9.]+ x plain is expected and [0-9.]+ x measured: it "));
 }
 
-TEST(CompareTest, SweepTakesSizesOfTheListAloneAndWithDynamicRows) {
+TEST(CompareTest, SweepCoversListSizesWithAndWithoutDynamicRows) {
   const nlohmann::json report =
       Report(DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "6", "--repetitions",
                                "1", "--sweep", "--vocab", List(), "--dynamic-rows", "100"});
@@ -134,7 +134,7 @@ TEST(CompareTest, SweepTakesSizesOfTheListAloneAndWithDynamicRows) {
                                                      {412, 100}}));
 }
 
-TEST(CompareTest, SweepWithSuccessorsKeepsTheRowsInAll) {
+TEST(CompareTest, SweepWithSuccessorsKeepsTotalRows) {
   const nlohmann::json report = Report(
       DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "6", "--repetitions", "1",
                         "--sweep", "--vocab", List() + ":successors=384", "--dynamic-rows", "100"});
@@ -151,7 +151,7 @@ TEST(CompareTest, SweepWithSuccessorsKeepsTheRowsInAll) {
           {7708, 100, 384}, {3612, 100, 384}, {1564, 100, 384}, {540, 100, 384}, {206, 100, 206}}));
 }
 
-TEST(CompareTest, ASizeIsFoundAmongThoseThatASweepTakes) {
+TEST(CompareTest, AutoSizeIsOneOfSweepSizes) {
   const nlohmann::json report =
       Report(DemoPair() + Args{"--prompt", "The old man", "--max-new-tokens", "24", "--repetitions",
                                "1", "--sweep", "--vocab", List() + ":auto=4096..9000:successors=64",
@@ -172,7 +172,7 @@ TEST(CompareTest, ASizeIsFoundAmongThoseThatASweepTakes) {
                                              "draft, size by itself" + rest + ": top 9000"}));
 }
 
-TEST(CompareTest, SweepRefusesWhatItCannotSize) {
+TEST(CompareTest, SweepRejectsUnsizableVocabulary) {
   const Args sweep = DemoPair() + Args{"--prompt", "x", "--sweep"};
   for (const Args& vocab :
        {Args{}, Args{"--vocab", "ratio:0.5"}, Args{"--vocab", List() + ":top=300"},
@@ -184,7 +184,7 @@ TEST(CompareTest, SweepRefusesWhatItCannotSize) {
   }
 }
 
-TEST(CompareTest, TableHasOneLinePerWay) {
+TEST(CompareTest, TableHasOneLinePerConfiguration) {
   const Args one = {"--prompt", "The old man", "--max-new-tokens", "8"};
   const Outcome full = RunCompare(DemoPair() + one + Args{"--vocab", "full"});
   ASSERT_TRUE(full.status.ok()) << full.status;
@@ -194,7 +194,7 @@ TEST(CompareTest, TableHasOneLinePerWay) {
   EXPECT_EQ(Lines(pruned.out).size(), 6u) << pruned.out;
 }
 
-TEST(CompareTest, NeedsADraft) {
+TEST(CompareTest, RequiresDraft) {
   const Outcome outcome = RunCompare(DemoTarget() + Args{"--prompt", "x"});
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("--draft"));

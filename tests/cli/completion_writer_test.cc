@@ -50,7 +50,7 @@ class CompletionWriterTest : public ::testing::Test {
   std::ostringstream out_;
 };
 
-TEST_F(CompletionWriterTest, JsonRowsComeInInputOrderAndWhole) {
+TEST_F(CompletionWriterTest, JsonRowsAreWholeAndInInputOrder) {
   CompletionWriter writer(*tokenizer_, requests_, Format::kJson, out_);
   for (size_t index : {2, 0, 1}) writer.OnTokens(index, Encode("x" + std::to_string(index)));
   writer.OnFinish(2, Ended(Encode("x2")));
@@ -67,7 +67,7 @@ TEST_F(CompletionWriterTest, JsonRowsComeInInputOrderAndWhole) {
   }
 }
 
-TEST_F(CompletionWriterTest, JsonHoldsTheDocumentedFields) {
+TEST_F(CompletionWriterTest, JsonHasDocumentedFields) {
   CompletionWriter writer(*tokenizer_, std::span(requests_).first(1), Format::kJson, out_);
   const std::vector<TokenId> ids = Encode("one two");
   writer.OnTokens(0, ids);
@@ -85,7 +85,7 @@ TEST_F(CompletionWriterTest, JsonHoldsTheDocumentedFields) {
   EXPECT_EQ(row["meta_info"], expected);
 }
 
-TEST_F(CompletionWriterTest, TextStreamsTheOneWhoseTurnItIs) {
+TEST_F(CompletionWriterTest, TextIsStreamedInInputOrder) {
   CompletionWriter writer(*tokenizer_, std::span(requests_).first(2), Format::kText, out_);
   writer.OnTokens(1, Encode("second"));
   EXPECT_EQ(out_.str(), "");
@@ -101,7 +101,7 @@ TEST_F(CompletionWriterTest, TextStreamsTheOneWhoseTurnItIs) {
   EXPECT_EQ(lines[2], "=== 1");
 }
 
-TEST_F(CompletionWriterTest, NeverStreamsHalfACodePoint) {
+TEST_F(CompletionWriterTest, NeverStreamsPartialCodePoint) {
   CompletionWriter writer(*tokenizer_, std::span(requests_).first(1), Format::kText, out_);
   // U+1F600 is not in the vocabulary: four byte pieces.
   const std::vector<TokenId> ids = Encode("\xF0\x9F\x98\x80");
@@ -116,7 +116,7 @@ TEST_F(CompletionWriterTest, NeverStreamsHalfACodePoint) {
   EXPECT_NE(before.find("\xF0\x9F\x98\x80"), std::string::npos);
 }
 
-TEST_F(CompletionWriterTest, AnUnfinishedCodePointEndsAsAReplacementCharacter) {
+TEST_F(CompletionWriterTest, PartialCodePointBecomesReplacementCharacter) {
   CompletionWriter writer(*tokenizer_, std::span(requests_).first(1), Format::kText, out_);
   std::vector<TokenId> ids = Encode("\xF0\x9F\x98\x80");
   ids.pop_back();

@@ -38,7 +38,7 @@ std::vector<nlohmann::json> Outputs(const Args& args) {
   return outputs;
 }
 
-TEST(GenerateTest, RowsComeInInputOrderForAnyBatch) {
+TEST(GenerateTest, RowsKeepInputOrderForAnyBatch) {
   for (const char* batch : {"1", "3"}) {
     SCOPED_TRACE(batch);
     const std::vector<nlohmann::json> rows = Rows(DemoPair() + Prompts() + Args{"--batch", batch});
@@ -54,7 +54,7 @@ TEST(GenerateTest, RowsComeInInputOrderForAnyBatch) {
   }
 }
 
-TEST(GenerateTest, OutputIsThatOfPlainDecoding) {
+TEST(GenerateTest, OutputEqualsPlainDecoding) {
   const TempDir dir;
   const std::string small = dir.Join("small");
   ASSERT_TRUE(TruncateLayers(SourcePath("models/demo/target"), small, /*num_layers=*/2).ok());
@@ -84,7 +84,7 @@ TEST(GenerateTest, OutputIsThatOfPlainDecoding) {
   }
 }
 
-TEST(GenerateTest, TheModelsOwnSamplingIsTheDefault) {
+TEST(GenerateTest, DefaultsToModelSampling) {
   const TempDir dir;
   const std::string model = dir.Join("m");
   std::filesystem::copy(SourcePath("models/demo/target"), model);
@@ -100,7 +100,7 @@ TEST(GenerateTest, TheModelsOwnSamplingIsTheDefault) {
             Outputs(demo + Args{"--temperature", "0.9", "--top-k", "5"}));
 }
 
-TEST(GenerateTest, ADraftsGenerationConfigIsNobodysBusiness) {
+TEST(GenerateTest, DraftGenerationConfigIsIgnored) {
   const TempDir dir;
   const std::string draft = dir.Join("draft");
   std::filesystem::copy(SourcePath("models/demo/draft"), draft);
@@ -110,7 +110,7 @@ TEST(GenerateTest, ADraftsGenerationConfigIsNobodysBusiness) {
             Outputs(DemoTarget() + prompt));
 }
 
-TEST(GenerateTest, TheModelsOwnLengthIsTheDefault) {
+TEST(GenerateTest, DefaultsToModelLength) {
   const TempDir dir;
   const std::string model = dir.Join("m");
   std::filesystem::copy(SourcePath("models/demo/target"), model);
@@ -133,7 +133,7 @@ std::string TokenizerWithPad() {
       .dump();
 }
 
-TEST(GenerateTest, TheTokenizerMayHaveMoreIdsThanTheModel) {
+TEST(GenerateTest, TokenizerMayHaveMoreIdsThanModel) {
   const TempDir dir;
   const std::string model = dir.Join("m");
   ASSERT_TRUE(WriteTinyLlama(model, {.vocab_size = 96}, /*seed=*/1).ok());
@@ -151,7 +151,7 @@ TEST(GenerateTest, TheTokenizerMayHaveMoreIdsThanTheModel) {
               testing::HasSubstr("token id 96 \" [PAD]\" at position 1 not in [0, 96)"));
 }
 
-TEST(GenerateTest, TextIsTheTextOfTheRows) {
+TEST(GenerateTest, TextMatchesRows) {
   const Args one = {"--prompt", "# `vector` class", "--max-new-tokens", "24"};
   const std::vector<nlohmann::json> rows = Rows(DemoPair() + one);
   ASSERT_EQ(rows.size(), 1u);
@@ -160,7 +160,7 @@ TEST(GenerateTest, TextIsTheTextOfTheRows) {
   EXPECT_EQ(text.out, rows[0]["text"].get<std::string>() + "\n");
 }
 
-TEST(GenerateTest, ControlTokensOfAPromptAreTheseTokensUnlessTheyAreToStayText) {
+TEST(GenerateTest, ControlTokensInPromptAreTokensByDefault) {
   const auto num_prompt_tokens = [](const Args& args) {
     const std::vector<nlohmann::json> rows =
         Rows(DemoTarget() + Args{"--max-new-tokens", "1"} + args);
@@ -173,7 +173,7 @@ TEST(GenerateTest, ControlTokensOfAPromptAreTheseTokensUnlessTheyAreToStayText) 
             plain + 1);
 }
 
-TEST(GenerateTest, StopsWhereTheContextIsFull) {
+TEST(GenerateTest, StopsWhenContextIsFull) {
   const std::vector<nlohmann::json> rows =
       Rows(DemoPair() + Args{"--prompt", "The", "--max-new-tokens", "5000"});
   ASSERT_EQ(rows.size(), 1u);
@@ -186,7 +186,7 @@ TEST(GenerateTest, StopsWhereTheContextIsFull) {
   }
 }
 
-TEST(GenerateTest, RejectionSamplingGivesWholeRows) {
+TEST(GenerateTest, RejectionSamplingGivesCompleteRows) {
   const std::vector<nlohmann::json> rows =
       Rows(DemoPair() + Prompts() +
            Args{"--temperature", "0.8", "--verify", "rejection", "--vocab", "ratio:0.25"});

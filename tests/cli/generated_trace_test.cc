@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-TEST(ParseTraceShapeTest, EveryPartMayBeLeftOut) {
+TEST(ParseTraceShapeTest, EveryPartIsOptional) {
   const auto shape = ParseTraceShape("requests=12,rate=0.5,groups=3,shared=100,own=7");
   ASSERT_TRUE(shape.ok()) << shape.status();
   EXPECT_EQ(shape->num_requests, 12);
@@ -23,7 +23,7 @@ TEST(ParseTraceShapeTest, EveryPartMayBeLeftOut) {
   EXPECT_EQ(most_by_default->num_requests, TraceShape().num_requests);
 }
 
-TEST(ParseTraceShapeTest, WhatDoesNotFitIsRefusedByPartAndBound) {
+TEST(ParseTraceShapeTest, RejectsByPartAndBound) {
   for (const auto& [text, message] : {
            std::pair("requests=0", "requests 0 not in [1, 1048576]"),
            std::pair("requests=-3", "requests -3 not in"),
@@ -65,7 +65,7 @@ TEST(GenerateTraceTest, ArrivalsArePoisson) {
   EXPECT_NEAR(std::sqrt(square_sum / 20'000 - mean * mean), 0.02, 0.001);  // exponential gaps
 }
 
-TEST(GenerateTraceTest, GroupsBeginAlikeAndTheRestIsTheirOwn) {
+TEST(GenerateTraceTest, GroupsShareOnlyTheirPrefix) {
   const TraceShape shape{.num_requests = 12, .num_groups = 3, .shared_len = 20, .own_len = 10};
   const auto requests = GenerateTrace(shape, /*vocab_size=*/1000, /*seed=*/2);
   for (size_t i = 0; i < requests.size(); ++i) {

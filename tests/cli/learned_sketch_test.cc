@@ -42,13 +42,13 @@ std::vector<std::string> SketchesIn(const std::string& folder) {
   return names;
 }
 
-TEST(LearnedSketchTest, IsKeptForTheNextRunAndTheOutputStays) {
+TEST(LearnedSketchTest, IsCachedAndKeepsOutput) {
   const TempDir dir;
   const ProcessOutcome full =
       RunBinary(Args{"generate"} + DemoPair() + kPrompts + Args{"--vocab", "full"});
   ASSERT_EQ(full.exit_code, 0) << full.err;
   const std::string folder = dir.Join("cache/shortlist/sketches");
-  // One that is fitted when a run is about to end is given up.
+  // A sketch still being fitted at the end of a run is dropped.
   for (int i = 0; i < 20 && SketchesIn(folder).empty(); ++i) {
     const ProcessOutcome learning = Learn(dir.Join("cache"));
     ASSERT_EQ(learning.exit_code, 0) << learning.err;
@@ -67,7 +67,7 @@ TEST(LearnedSketchTest, IsKeptForTheNextRunAndTheOutputStays) {
   EXPECT_TRUE(spoilt.out == full.out);
 }
 
-TEST(LearnedSketchTest, ACacheThatCannotBeWrittenIsNoHindrance) {
+TEST(LearnedSketchTest, UnwritableCacheIsIgnored) {
   const TempDir dir;
   dir.Write("file", "");
   for (int i = 0; i < 20; ++i) {
@@ -81,7 +81,7 @@ TEST(LearnedSketchTest, ACacheThatCannotBeWrittenIsNoHindrance) {
   FAIL() << "no sketch was fitted";
 }
 
-TEST(SpeedNoteTest, GenerateTellsSpeedAndAcceptLengthOnStandardError) {
+TEST(SpeedNoteTest, GeneratePrintsSpeedAndAcceptLengthToStderr) {
   const Args few = {"--prompt", "The `vector` class", "--max-new-tokens", "8", "--threads", "1"};
   const ProcessOutcome drafted =
       RunBinary(Args{"generate"} + DemoPair() + few + Args{"--vocab", "full"});

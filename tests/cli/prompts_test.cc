@@ -32,7 +32,7 @@ TEST(PromptsTest, ReadsPromptAndFirstTurnAndSkipsBlankLines) {
   EXPECT_EQ((*prompts)[2].source, "stories");
 }
 
-TEST(PromptsTest, BadRowsAreRefusedWithFileAndLine) {
+TEST(PromptsTest, BadRowsAreRejectedWithFileAndLine) {
   const TempDir dir;
   for (const std::string row :
        {R"({"prompt": ""})", R"({"prompt": 7})", R"({"prompt": null})", R"({"turns": []})",
@@ -48,13 +48,13 @@ TEST(PromptsTest, BadRowsAreRefusedWithFileAndLine) {
   }
 }
 
-TEST(PromptsTest, DeepNestingIsRefused) {
+TEST(PromptsTest, DeepNestingIsRejected) {
   const TempDir dir;
   const std::string path = dir.Write("p.jsonl", "{\"prompt\": " + std::string(100'000, '['));
   EXPECT_EQ(ReadPrompts(path).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(PromptsTest, MissingAndEmptyFilesAreRefused) {
+TEST(PromptsTest, MissingAndEmptyFilesAreRejected) {
   const TempDir dir;
   EXPECT_EQ(ReadPrompts(dir.Join("none")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReadPrompts(dir.path()).status().code(), absl::StatusCode::kInvalidArgument);

@@ -18,13 +18,13 @@ TEST(RepetitionTest, ShortOutputHasNoSixgrams) {
   EXPECT_EQ(CountRepeatedSixgrams(Ids({1, 1, 1, 1, 1})).num_ngrams, 0);
 }
 
-TEST(RepetitionTest, OneTokenOverAndOverRepeatsAllButTheFirst) {
+TEST(RepetitionTest, ConstantOutputRepeatsAllButFirst) {
   const Repetition repetition = CountRepeatedSixgrams(std::vector<TokenId>(16, TokenId{3}));
   EXPECT_EQ(repetition.num_ngrams, 11);
   EXPECT_EQ(repetition.num_repeated, 10);
 }
 
-TEST(RepetitionTest, CountsOnlyWhatOccurredBefore) {
+TEST(RepetitionTest, CountsEarlierOccurrencesOnly) {
   // 1..6 comes again at the end; the ones that straddle are new.
   const Repetition repetition = CountRepeatedSixgrams(Ids({1, 2, 3, 4, 5, 6, 9, 1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(repetition.num_ngrams, 8);

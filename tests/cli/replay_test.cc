@@ -46,7 +46,7 @@ class ReplayTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ReplayTest, ServesATraceAndReportsIt) {
+TEST_F(ReplayTest, ServesAndReportsTrace) {
   const nlohmann::json report = Run(Trace(SharedPrefixes()));
   EXPECT_EQ(report["requests"], 16);
   EXPECT_EQ(report["failed"], 0);
@@ -57,7 +57,7 @@ TEST_F(ReplayTest, ServesATraceAndReportsIt) {
   EXPECT_GE(report["time_to_first_token"]["p99_ms"], report["time_to_first_token"]["p50_ms"]);
 }
 
-TEST_F(ReplayTest, SimulationSharesAsTheEngineDoes) {
+TEST_F(ReplayTest, SimulationSharesPrefixesLikeEngine) {
   const Args args = Trace(SharedPrefixes());
   const nlohmann::json real = Run(args);
   const nlohmann::json simulated = Run(args + Args{"--simulate"});
@@ -69,7 +69,7 @@ TEST_F(ReplayTest, SimulationSharesAsTheEngineDoes) {
   EXPECT_GT(uncached["duration_s"], simulated["duration_s"]);
 }
 
-TEST_F(ReplayTest, GeneratedLoadsAreServedAndShareTheirPrefixes) {
+TEST_F(ReplayTest, GeneratedLoadsSharePrefixes) {
   const Args args = Args{"replay"} + DemoTarget() +
                     Args{"--max-new-tokens",
                          "3",
@@ -88,7 +88,7 @@ TEST_F(ReplayTest, GeneratedLoadsAreServedAndShareTheirPrefixes) {
   EXPECT_GT(simulated["duration_s"], 0.03);  // they come one after the other
 }
 
-TEST_F(ReplayTest, GenerateIsCheckedAndExcludesATrace) {
+TEST_F(ReplayTest, GenerateIsCheckedAndExcludesTrace) {
   const Args args = Args{"replay"} + DemoTarget();
   const ProcessOutcome outcome = RunBinary(args + Args{"--generate", "rate=-1"});
   EXPECT_EQ(outcome.exit_code, 2);
@@ -97,7 +97,7 @@ TEST_F(ReplayTest, GenerateIsCheckedAndExcludesATrace) {
   EXPECT_EQ(RunBinary(Trace("{\"prompt\": \"a\"}\n") + Args{"--generate", "own=1"}).exit_code, 2);
 }
 
-TEST_F(ReplayTest, DraftsWhereThereIsADraft) {
+TEST_F(ReplayTest, DraftsIfDraftIsGiven) {
   std::ofstream(dir_.Join("trace.jsonl")) << SharedPrefixes();
   const nlohmann::json report =
       Run(Args{"replay"} + DemoPair() + Args{"--trace", dir_.Join("trace.jsonl"), "--json"});
@@ -105,14 +105,14 @@ TEST_F(ReplayTest, DraftsWhereThereIsADraft) {
   EXPECT_GT(report["accept_length"], 1.0);
 }
 
-TEST_F(ReplayTest, WhatCanNeverFitIsCountedAndTheRestIsServed) {
+TEST_F(ReplayTest, UnservableRequestsAreCountedAndOthersServed) {
   const nlohmann::json report = Run(Trace(R"({"prompt": "Once", "max_new_tokens": 100000}
 {"prompt": "Once", "max_new_tokens": 2, "priority": -1, "cache_salt": "x"})"));
   EXPECT_EQ(report["requests"], 2);
   EXPECT_EQ(report["failed"], 1);
 }
 
-TEST_F(ReplayTest, MalformedTracesAreRefusedWithTheLine) {
+TEST_F(ReplayTest, MalformedTracesAreRejectedWithLine) {
   for (const auto& [row, message] : {
            std::pair(R"({"prompt": "a", "arrival_s": -1})", "\"arrival_s\" -1 not in [0, 1e+09]"),
            std::pair(R"({"prompt": "a", "arrival_s": "x"})", "\"arrival_s\" \"x\" not in"),

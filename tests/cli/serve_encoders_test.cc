@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-/// Names by which /v1/models tells what is served.
+/// Returns the names of served models from /v1/models.
 std::vector<std::string> Names(HttpClient& client) {
   std::vector<std::string> names;
   const json models = client.Get("/v1/models").Json();
@@ -33,7 +33,7 @@ json Embeddings(HttpClient& client, const json& more = json::object()) {
   return client.Post("/v1/embeddings", body).Json();
 }
 
-TEST(ServeEncodersTest, ThreeModelsAreServedBesideEachOther) {
+TEST(ServeEncodersTest, ServesThreeModels) {
   TinyEncoder embed, rerank("bert_classification");
   ServeProcess server(DemoPair() + Args{"--embed-model", embed.Write(), "--embed-model-name", "vec",
                                         "--rerank-model", rerank.Write(), "--rerank-model-name",
@@ -59,7 +59,7 @@ TEST(ServeEncodersTest, ThreeModelsAreServedBesideEachOther) {
                                 "BertForSequenceClassification"));
 }
 
-TEST(ServeEncodersTest, AnEncoderMayBeTheModelOrADecoderMadeOne) {
+TEST(ServeEncodersTest, ServesEncoderOrDecoderAsEmbedder) {
   TinyEncoder tiny;
   for (const Args& args :
        {Args{"--model", tiny.Write()}, DemoTarget() + Args{"--is-embedding", "--dtype", "f32"}}) {
@@ -75,7 +75,7 @@ TEST(ServeEncodersTest, AnEncoderMayBeTheModelOrADecoderMadeOne) {
   }
 }
 
-TEST(ServeEncodersTest, AGeneratingModelEmbedsForFastchatAlone) {
+TEST(ServeEncodersTest, GeneratingModelEmbedsForFastchatOnly) {
   ServeProcess server(DemoTarget());
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
@@ -95,7 +95,7 @@ TEST(ServeEncodersTest, AGeneratingModelEmbedsForFastchatAlone) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
-TEST(ServeEncodersTest, ARerankerThatAnswersYesOrNoReadsInstructions) {
+TEST(ServeEncodersTest, YesNoRerankerReadsInstructions) {
   TinyDecoder tiny("rerankers/qwen3");
   tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
   tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
@@ -117,7 +117,7 @@ TEST(ServeEncodersTest, ARerankerThatAnswersYesOrNoReadsInstructions) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
-TEST(ServeEncodersTest, WhatCannotBeServedTogetherEndsWithABadInputCode) {
+TEST(ServeEncodersTest, IncompatibleModelsExitWithTwo) {
   TinyEncoder embed, classifier("bert_classification");
   const std::string vectors = embed.Write(), scores = classifier.Write();
   const std::pair<Args, const char*> cases[] = {

@@ -28,7 +28,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
+TEST(ServeTest, DemoPairMatchesGenerateInEveryDialect) {
   const std::string prompt = "The `vector` class";
   const Outcome plain =
       RunGenerate(DemoTarget() + Args{"--prompt", prompt, "--max-new-tokens", "32", "--temperature",
@@ -79,7 +79,7 @@ TEST(ServeTest, TheDemoPairAnswersAlikeInEveryDialectAndAsGenerateDoes) {
                              "dynamic_rows=128 list=.*demo.vocab.json. template=zero_shot"));
 }
 
-/// A free port, as far as anybody can tell.
+/// Returns a port that is probably free.
 uint16_t FreePort() {
   const int probe = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -100,7 +100,7 @@ bool AwaitHealth(uint16_t port) {
   return false;
 }
 
-TEST(ServeTest, TheModelMayStandAlone) {
+TEST(ServeTest, ModelMayRunWithoutDraft) {
   ServeProcess server({SourcePath("models/demo/target"), "--max-model-len", "512"});
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
@@ -110,7 +110,7 @@ TEST(ServeTest, TheModelMayStandAlone) {
   EXPECT_THAT(server.Log(), HasSubstr(" context_length=512 draft=none template=zero_shot"));
 }
 
-TEST(ServeTest, AStderrThatNobodyReadsHoldsNeitherItNorItsEndUp) {
+TEST(ServeTest, UnreadStderrDelaysNeitherServingNorExit) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   fcntl(ends[1], F_SETFL, O_NONBLOCK);
@@ -127,7 +127,7 @@ TEST(ServeTest, AStderrThatNobodyReadsHoldsNeitherItNorItsEndUp) {
   close(ends[1]);
 }
 
-TEST(ServeTest, AStderrWhoseReaderHasGoneKillsNobody) {
+TEST(ServeTest, BrokenStderrPipeIsHarmless) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   close(ends[0]);
@@ -138,7 +138,7 @@ TEST(ServeTest, AStderrWhoseReaderHasGoneKillsNobody) {
   close(ends[1]);
 }
 
-TEST(ServeTest, AClosedStderrIsNoClientsSocket) {
+TEST(ServeTest, ClosedStderrIsNotReusedAsSocket) {
   const uint16_t port = FreePort();
   ServeProcess server({}, "exec 0<&- 1>&- 2>&-", -1, port);
   EXPECT_TRUE(AwaitHealth(port));
@@ -148,7 +148,7 @@ TEST(ServeTest, AClosedStderrIsNoClientsSocket) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
-TEST(ServeTest, TheLogGoesToAFileAndProbesHaveAPort) {
+TEST(ServeTest, LogFileAndHealthPort) {
   const TempDir dir;
   const std::string health_port = std::to_string(FreePort());
   ServeProcess server({"--log-file", dir.Join("log"), "--health-port", health_port});
@@ -164,7 +164,7 @@ TEST(ServeTest, TheLogGoesToAFileAndProbesHaveAPort) {
   EXPECT_THAT(contents(), HasSubstr("event=ended"));
 }
 
-TEST(ServeTest, FewOpenFilesMeanFewConnections) {
+TEST(ServeTest, OpenFileLimitBoundsConnections) {
   ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
   EXPECT_NE(server.AwaitPort(), 0);
   EXPECT_THAT(server.Log(), HasSubstr("--max-connections 500 and 144 more open files exceed the "
@@ -176,7 +176,7 @@ TEST(ServeTest, FewOpenFilesMeanFewConnections) {
 }
 
 /// No thread gets a stack of this size, which stands for `ulimit -u`: that does not bind root.
-TEST(ServeTest, MissingThreadsAreToldInPlaceOfAnAbort) {
+TEST(ServeTest, ThreadLimitIsReportedWithoutAbort) {
   for (const Args& args : {Args{}, Args{"--health-port", std::to_string(FreePort())}}) {
     ServeProcess server(args, "ulimit -s 68719476736");
     EXPECT_EQ(server.Signal(0), 2);
@@ -184,7 +184,7 @@ TEST(ServeTest, MissingThreadsAreToldInPlaceOfAnAbort) {
   }
 }
 
-TEST(ServeTest, HangupIsIgnoredWithoutALogFile) {
+TEST(ServeTest, HangupIsIgnoredWithoutLogFile) {
   ServeProcess server({});
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
@@ -193,7 +193,7 @@ TEST(ServeTest, HangupIsIgnoredWithoutALogFile) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
-TEST(ServeTest, WhatRunsIsAbortedAfterTheShutdownTimeout) {
+TEST(ServeTest, ShutdownTimeoutAbortsRunningRequests) {
   ServeProcess server({"--shutdown-timeout", "0"});
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
@@ -209,7 +209,7 @@ TEST(ServeTest, WhatRunsIsAbortedAfterTheShutdownTimeout) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {
+TEST(ServeTest, SignalDuringLoadEndsAtOnce) {
   // The warning comes before the model.
   ServeProcess server({"--max-connections", "500"}, "ulimit -n 300");
   for (int i = 0; i < 1000 && server.Log().empty(); ++i) {
@@ -218,7 +218,7 @@ TEST(ServeTest, ASignalWhileTheModelLoadsEndsItAtOnce) {
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
-TEST(ServeTest, APoolThatIsSmallerThanTheContextIsWhatIsAdvertisedAndServed) {
+TEST(ServeTest, SmallPoolLimitsAdvertisedContext) {
   ServeProcess server({"--max-total-tokens", "200"});
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
@@ -240,7 +240,7 @@ TEST(ServeTest, APoolThatIsSmallerThanTheContextIsWhatIsAdvertisedAndServed) {
   EXPECT_THAT(server.Log(), HasSubstr("event=templates chat=\"zero_shot\""));
 }
 
-TEST(ServeTest, TheModelsOwnSamplingIsTakenAndTold) {
+TEST(ServeTest, ModelSamplingIsUsedAndLogged) {
   const TempDir dir;
   std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
   dir.Write("m/generation_config.json",
@@ -254,7 +254,7 @@ TEST(ServeTest, TheModelsOwnSamplingIsTakenAndTold) {
   EXPECT_THAT(server.Log(), HasSubstr(" temperature=0.25 top_k=3 max_tokens=5"));
 }
 
-TEST(ServeTest, AControllerIsJudgedBeforeTheWeightsAreRead) {
+TEST(ServeTest, ControllerIsCheckedBeforeLoadingWeights) {
   const TempDir dir;
   std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
   for (const auto& file : std::filesystem::directory_iterator(dir.Join("m"))) {
@@ -266,7 +266,7 @@ TEST(ServeTest, AControllerIsJudgedBeforeTheWeightsAreRead) {
   EXPECT_THAT(outcome.err, HasSubstr("--conv-template"));
 }
 
-TEST(ServeTest, ThePoolHoldsSeveralContextsWhereMemoryAllows) {
+TEST(ServeTest, PoolHoldsSeveralContextsIfMemoryAllows) {
   ServeProcess server({});
   const uint16_t port = server.AwaitPort();
   ASSERT_NE(port, 0);
@@ -277,7 +277,7 @@ TEST(ServeTest, ThePoolHoldsSeveralContextsWhereMemoryAllows) {
   EXPECT_LE(info["max_total_num_tokens"], 16384);
 }
 
-/// What a user would read of these flags; empty when they are fine.
+/// Returns the error message of these flags; empty if they are valid.
 std::string FlagError(const Args& args) {
   CLI::App app;
   ServeFlags flags;
@@ -290,7 +290,7 @@ std::string FlagError(const Args& args) {
   return "";
 }
 
-TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
+TEST(ServeTest, FlagsAreCheckedAndForeignOnesRejectedByName) {
   EXPECT_EQ(FlagError({"--port", "0", "--api-key", "k", "--max-connections", "5"}), "");
   const std::pair<const char*, const char*> cases[] = {{"--attn-backend", "flash_attention"},
                                                        {"--num-gpus", "2"},
@@ -311,7 +311,7 @@ TEST(ServeTest, FlagsAreCheckedAndThoseOfOtherServersRefusedByName) {
   EXPECT_THAT(FlagError({"--cpu-offloading"}), HasSubstr("--cpu-offloading"));
 }
 
-TEST(ServeTest, FlagsOfOtherServersAreAnsweredWithOurs) {
+TEST(ServeTest, ForeignFlagsGetSuggestion) {
   const std::pair<Args, const char*> cases[] = {
       {{"--tensor-parallel-size", "2"}, "no meaning"},
       {{"-tp", "2"}, ""},
@@ -348,12 +348,12 @@ TEST(ServeTest, FlagsOfOtherServersAreAnsweredWithOurs) {
     EXPECT_THAT(FlagError(args), HasSubstr(answer)) << args.front();
     EXPECT_NE(FlagError(args), "") << args.front();
   }
-  // Those that vLLM has too are ours.
+  // Flags of vLLM with the same names are accepted.
   EXPECT_EQ(FlagError({"--served-model-name", "n", "--dtype", "bfloat16", "--max-model-len", "64"}),
             "");
 }
 
-TEST(ServeTest, TheLogsFirstLineTellsThatASketchIsToBeFitted) {
+TEST(ServeTest, LogBeginsWithPendingSketch) {
   const TempDir dir;
   const char* const before = std::getenv("XDG_CACHE_HOME");
   const std::string cache = before == nullptr ? "" : before;
@@ -368,7 +368,7 @@ TEST(ServeTest, TheLogsFirstLineTellsThatASketchIsToBeFitted) {
   EXPECT_THAT(first, HasSubstr("sketch=\"" + dir.Join("shortlist/sketches/draft-16384-")));
 }
 
-TEST(ServeTest, WhatCannotBeServedEndsWithABadInputCode) {
+TEST(ServeTest, UnservableModelExitsWithTwo) {
   const std::string controller = "http://127.0.0.1:1";
   const std::pair<Args, const char*> cases[] = {
       {{"--conv-template", "none-such"}, "none-such"},

@@ -55,7 +55,7 @@ void SetConfig(const std::string& dir, const std::string& key, const nlohmann::j
   std::ofstream(dir + "/config.json") << config.dump();
 }
 
-TEST(ShowTest, ParametersAreThoseOfTheFile) {
+TEST(ShowTest, ParametersMatchFile) {
   for (const bool tied : {false, true}) {
     const TempDir dir;
     ASSERT_TRUE(WriteTinyLlama(dir.Join("m"), {.tied = tied, .dtype = DType::kF16}, 1).ok());
@@ -93,7 +93,7 @@ TEST(ShowTest, DemoModelInText) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("unsupported")));
 }
 
-TEST(ShowTest, SaysWhatFastchatMakesPromptsWith) {
+TEST(ShowTest, ShowsFastchatTemplate) {
   const TempDir dir;
   const auto shown = [&](const std::string& name, const char* chat_template) {
     const std::string model = dir.Join(name);
@@ -112,7 +112,7 @@ TEST(ShowTest, SaysWhatFastchatMakesPromptsWith) {
   EXPECT_THAT(RunShow(dir.Join("other"), /*json=*/false).out, HasSubstr("--conv-template"));
 }
 
-TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
+TEST(ShowTest, ShowsUnsupportedModelWithReason) {
   const TempDir dir;
   const std::string model = dir.Join("m");
   fs::copy(SourcePath("models/demo/target"), model, fs::copy_options::recursive);
@@ -130,7 +130,7 @@ TEST(ShowTest, SaysWhatIsUnsupportedAndShowsTheRest) {
               HasSubstr("16384 ids (the last 384 without a row of the model: refused)"));
 }
 
-TEST(ShowTest, FamiliesShowTheirParametersRopeAndWindow) {
+TEST(ShowTest, FamiliesShowParametersRopeAndWindow) {
   for (const auto& [name, rope, window] :
        {std::tuple("llama_dynamic", "dynamic", 0), std::tuple("mistral_yarn", "yarn", 20),
         std::tuple("qwen2_some_layers_slide", "default", 9),
@@ -187,7 +187,7 @@ TEST(ShowTest, MissingAndDamagedFilesAreErrors) {
   }
 }
 
-TEST(ShowTest, IsaVariableChoosesAndIsChecked) {
+TEST(ShowTest, IsaVariableIsUsedAndChecked) {
   const Args show = {"show", SourcePath("models/demo/target"), "--json"};
   ASSERT_EQ(setenv("SHORTLIST_ISA", "scalar", /*overwrite=*/1), 0);
   const ProcessOutcome scalar = RunBinary(show);
@@ -204,7 +204,7 @@ TEST(ShowTest, IsaVariableChoosesAndIsChecked) {
   EXPECT_EQ(nlohmann::json::parse(detected.out)["isa"], IsaName(DetectIsa()));
 }
 
-TEST(ShowTest, UsageErrorsEndWithExitCodeTwo) {
+TEST(ShowTest, UsageErrorsExitWithTwo) {
   for (const Args& args : {Args{"show"}, Args{"show", "/nowhere"}, Args{"show", "org/../etc"},
                            Args{"show", "org/name@"}, Args{"show", "a", "b"}}) {
     const ProcessOutcome outcome = RunBinary(args);
@@ -213,7 +213,7 @@ TEST(ShowTest, UsageErrorsEndWithExitCodeTwo) {
   }
 }
 
-TEST(ShowTest, AnEncoderTellsWhatItGives) {
+TEST(ShowTest, EncoderShowsItsOutputs) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/true);
   tiny.AddFile("config_sentence_transformers.json",
@@ -239,7 +239,7 @@ TEST(ShowTest, AnEncoderTellsWhatItGives) {
   EXPECT_THAT(text, Not(HasSubstr("unsupported")));
 }
 
-TEST(ShowTest, AnEncoderThatIsNotSupportedIsOneStill) {
+TEST(ShowTest, UnsupportedEncoderIsShownAsEncoder) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/true);
   tiny.AddFile("1_Pooling/config.json",
@@ -252,7 +252,7 @@ TEST(ShowTest, AnEncoderThatIsNotSupportedIsOneStill) {
   EXPECT_THAT(RunShow(dir, /*json=*/false).out, Not(HasSubstr("FastChat")));
 }
 
-TEST(ShowTest, SparseVectorsNeedTheHead) {
+TEST(ShowTest, SparseVectorsNeedHead) {
   TinyEncoder tiny;
   const auto makes = [&tiny](const char* architecture) {
     tiny.golden().config["architectures"] = {architecture};
@@ -263,7 +263,7 @@ TEST(ShowTest, SparseVectorsNeedTheHead) {
             nlohmann::json({"dense", "sparse"}));
 }
 
-TEST(ShowTest, AClassifierTellsItsLabels) {
+TEST(ShowTest, ClassifierShowsItsLabels) {
   TinyEncoder tiny("bert_classification");
   const std::string dir = tiny.Write();
   const nlohmann::json shown = ShowJson(dir);
@@ -274,7 +274,7 @@ TEST(ShowTest, AClassifierTellsItsLabels) {
               HasSubstr("scores of 1 label: \"LABEL_0\"; sigmoid"));
 }
 
-TEST(ShowTest, ADecoderThatScoresTellsHow) {
+TEST(ShowTest, ScoringDecoderShowsItsFunction) {
   TinyDecoder reranker("rerankers/qwen3");
   reranker.AddFile("tokenizer.json", reranker.golden()["tokenizer"]);
   reranker.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});

@@ -5,7 +5,7 @@
 namespace shortlist {
 namespace {
 
-TEST(TableTest, AlignsFirstColumnLeftAndTheOthersRight) {
+TEST(TableTest, AlignsFirstColumnLeftAndOthersRight) {
   EXPECT_EQ(FormatTable({"name", "x"}, {{"a", "1.5"}, {"longer", "22"}}),
             "name      x\n"
             "------  ---\n"
@@ -15,7 +15,7 @@ TEST(TableTest, AlignsFirstColumnLeftAndTheOthersRight) {
 
 TEST(TableTest, HeaderWithoutRows) { EXPECT_EQ(FormatTable({"a", "bc"}, {}), "a  bc\n-  --\n"); }
 
-TEST(TableTest, FixedRoundsToTheDecimalsAskedFor) {
+TEST(TableTest, FixedRoundsToGivenDecimals) {
   EXPECT_EQ(FormatFixed(1.005e3, 1), "1005.0");
   EXPECT_EQ(FormatFixed(-0.25, 3), "-0.250");
   EXPECT_EQ(FormatFixed(2.0, 0), "2");

@@ -43,7 +43,7 @@ class TokenizeTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(TokenizeTest, EndlessLineIsRefusedWithItsNumber) {
+TEST_F(TokenizeTest, EndlessLineIsRejectedWithNumber) {
   const std::string input = "a\n" + std::string((64 << 20) + 1, '1');
   for (const auto command : {Tokenize, Detokenize}) {
     ExpectRefused(Run(command, input),
@@ -60,7 +60,7 @@ TEST_F(TokenizeTest, TextGoesToIdsAndBack) {
   EXPECT_THAT(Lines(text.out), ElementsAre("The vector class", "", "int main"));
 }
 
-TEST_F(TokenizeTest, RowsOfJsonHoldWhatLinesCannot) {
+TEST_F(TokenizeTest, JsonRowsHoldTextsWithLineBreaks) {
   flags_.jsonl = flags_.json = true;
   flags_.num_threads = 3;
   const Outcome ids = Run(Tokenize, R"("a\nb")"
@@ -82,7 +82,7 @@ TEST_F(TokenizeTest, BosIsLeftOutOnRequest) {
   EXPECT_EQ(with.out, "1 " + without.out);
 }
 
-TEST_F(TokenizeTest, RefusesWithTheLine) {
+TEST_F(TokenizeTest, ErrorsNameLine) {
   ExpectRefused(Run(Tokenize, "good\nb\xFF"),
                 "standard input line 2: text is not valid UTF-8 at byte 1");
   ExpectRefused(Run(Detokenize, "1 2\n1 x"),
@@ -112,7 +112,7 @@ TEST_F(TokenizeTest, RefusesWithTheLine) {
   ExpectRefused(Run(Tokenize, "a"), "tokenizer.json: not valid JSON at byte 34");
 }
 
-TEST_F(TokenizeTest, ModelIsADirectoryOrARepositoryOfTheCache) {
+TEST_F(TokenizeTest, ModelIsDirectoryOrCachedRepository) {
   flags_.model_dir = "../no/../such";
   EXPECT_EQ(Run(Tokenize, "a").status.code(), absl::StatusCode::kNotFound);
   flags_.model_dir = "org/../../etc";
@@ -123,7 +123,7 @@ TEST_F(TokenizeTest, ModelIsADirectoryOrARepositoryOfTheCache) {
   ExpectRefused(Run(Tokenize, "a"), "tokenizer.model: a file, not a model directory");
 }
 
-TEST_F(TokenizeTest, SpecialTokensWithoutAnIdAreNamed) {
+TEST_F(TokenizeTest, SpecialTokensWithoutIdAreNamed) {
   flags_.model_dir = dir_.path();
   const auto write = [&](const char* name, const char* contents) {
     std::ofstream(flags_.model_dir + "/" + name) << contents;
@@ -142,7 +142,7 @@ TEST_F(TokenizeTest, SpecialTokensWithoutAnIdAreNamed) {
   EXPECT_THAT(log, ::testing::Not(HasSubstr("pad_token")));
 }
 
-TEST_F(TokenizeTest, TheProgramReadsAFile) {
+TEST_F(TokenizeTest, ReadsFile) {
   const std::string input = dir_.Write("input.txt", "one\ntwo\n");
   const ProcessOutcome good =
       RunBinary({"tokenize", "--tokenizer", SourcePath(kTokenizer), "--input", input, "--json"});

@@ -51,7 +51,7 @@ SCHEDULING = {"model": string(256), "priority": integer(-(10**6), 10**6), "rid":
 CUT = {"truncate": BOOL, "truncate_prompt_tokens": integer(-1, MAX_TOKENS), "truncation_side": SIDE,
        "truncation_direction": SIDE}
 VECTOR = {"dimensions": integer(1, DIMENSIONS), "normalize": BOOL, "instruction": string(16 << 10),
-          "prompt_name": string(256, ("nobody", "the model's prompts are document, query")),
+          "prompt_name": string(256, ("unknown", "the model's prompts are document, query")),
           "input_type": string(256, ("image", 'neither "query" nor "document"'))}
 FORMAT = {"encoding_format": string(256, *[(value, f"Invalid value for 'encoding_format' = {value}.") for value in
                                            ("md5", "", "floats")])}
@@ -269,11 +269,11 @@ def unknown_field(random, route):
 
 def wrong_model(random, route):
     if not route.is_strict:
-        return Wrong(route.valid | {"model": random.choice(["nobody", 5, "judge"])}, None, "", 200)
+        return Wrong(route.valid | {"model": random.choice(["unknown", 5, "judge"])}, None, "", 200)
     other = {"embeddings": "judge", "scores": "embed", "ranks": None}[route.makes]
     if other and random.random() < 0.5:
         return Wrong(route.valid | {"model": other}, "model", f"what makes {route.makes} is")
-    return Wrong(route.valid | {"model": random.choice(["nobody", "gpt-4", "Embed"])}, "model", "does not exist", 404,
+    return Wrong(route.valid | {"model": random.choice(["unknown", "gpt-4", "Embed"])}, "model", "does not exist", 404,
                  "model_not_found")
 
 

@@ -75,7 +75,7 @@ def test_errors(encoders):
     for path, body, words in [
         ("/embed", {"inputs": []}, "inputs: a list that is empty"),
         ("/embed", {"inputs": "a", "dimensions": 385}, "dimensions: 385 is not an integer in [1, 384]"),
-        ("/embed", {"inputs": "a", "prompt_name": "nobody"}, "prompt_name: "),
+        ("/embed", {"inputs": "a", "prompt_name": "unknown"}, "prompt_name: "),
         ("/rerank", {"query": "a"}, "texts: missing"),
         ("/rerank", {"query": "a", "texts": []}, "texts: "),
         ("/predict", {"inputs": [["a", "b", "c"]]}, "inputs[0]: "),

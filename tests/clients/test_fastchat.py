@@ -111,7 +111,7 @@ def test_client_that_goes_gives_its_place_back(api, worker):
     for response in responses:
         next(response.iter_content(1))
         response.close()
-    wait_until(lambda: queue_length() == 0, "nobody runs or waits", timeout_s=10)
+    wait_until(lambda: queue_length() == 0, "no request runs or waits", timeout_s=10)
 
 
 def test_worker_registers_again_with_a_controller_that_was_killed(api, controller, worker):

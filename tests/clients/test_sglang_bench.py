@@ -32,9 +32,9 @@ def test_generate_with_the_accept_length(server, benchmark):
     printed, row = benchmark("sglang")
     assert row["completed"] == NUM_PROMPTS
     assert row["total_output_tokens"] > 0
-    told = requests.get(server.url + "/server_info", timeout=10).json()["internal_states"][0]["avg_spec_accept_length"]
-    assert row["accept_length"] == told > 1
-    assert re.search(rf"^Accept length: +{told:.2f} *$", printed, re.MULTILINE)
+    want = requests.get(server.url + "/server_info", timeout=10).json()["internal_states"][0]["avg_spec_accept_length"]
+    assert row["accept_length"] == want > 1
+    assert re.search(rf"^Accept length: +{want:.2f} *$", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("backend", ["sglang-oai", "sglang-oai-chat"])

@@ -78,7 +78,7 @@ class DeviceHeadTest : public testing::Test {
   std::unique_ptr<DeviceHead> head_;
 };
 
-TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
+TEST_F(DeviceHeadTest, SplitCallsHaveSameBits) {
   const at::Tensor hidden = at::randn({150, kHidden});
   const ActiveVocab active = MakeActive({5, 9, 77}, {2});
   std::vector<RequestTail> own(150, RequestTail(/*capacity=*/3));
@@ -119,7 +119,7 @@ TEST_F(DeviceHeadTest, MoreTokensThanACallTakesHaveTheBitsOfOne) {
   }
 }
 
-TEST_F(DeviceHeadTest, TopKIsTheOrderOfTheLogits) {
+TEST_F(DeviceHeadTest, TopKFollowsLogitOrder) {
   const at::Tensor hidden = at::randn({2, kHidden});
   const std::vector<float> full = FullLogits(hidden);
   const ActiveVocab active = MakeActive({3, 50, 7, 11, 100}, {1, 2});
@@ -139,7 +139,7 @@ TEST_F(DeviceHeadTest, TopKIsTheOrderOfTheLogits) {
   }
 }
 
-TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsRoom) {
+TEST_F(DeviceHeadTest, FollowsSetBeyondInitialCapacity) {
   const at::Tensor hidden = at::randn({1, kHidden});
   const std::vector<float> full = FullLogits(hidden);
   std::vector<int32_t> base = {4};
@@ -162,7 +162,7 @@ TEST_F(DeviceHeadTest, FollowsASetThatOutgrowsItsRoom) {
   }
 }
 
-TEST_F(DeviceHeadTest, BasesThatTakeTurnsKeepTheirRowsApart) {
+TEST_F(DeviceHeadTest, AlternatingBasesKeepRowsSeparate) {
   const at::Tensor hidden = at::randn({2, kHidden});
   const std::vector<float> full = FullLogits(hidden);
   std::vector<ActiveVocab> actives;
@@ -184,7 +184,7 @@ TEST_F(DeviceHeadTest, BasesThatTakeTurnsKeepTheirRowsApart) {
   }
 }
 
-TEST_F(DeviceHeadTest, HiddenStatesThatAreNoNumbersProposeNothing) {
+TEST_F(DeviceHeadTest, NanStatesProposeNothing) {
   const at::Tensor hidden = at::randn({3, kHidden});
   int32_t good[3], ids[3];
   float logits[3], sums[3];
@@ -198,7 +198,7 @@ TEST_F(DeviceHeadTest, HiddenStatesThatAreNoNumbersProposeNothing) {
   }
 }
 
-TEST_F(DeviceHeadTest, WhatTheDeviceFlagsFailsTheCallAndNotTheNext) {
+TEST_F(DeviceHeadTest, DeviceErrorFailsOnlyItsCall) {
   const at::Tensor hidden = at::randn({1, kHidden});
   int32_t id;
   float logit;
@@ -215,7 +215,7 @@ TEST_F(DeviceHeadTest, WhatTheDeviceFlagsFailsTheCallAndNotTheNext) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the device is gone"));
 }
 
-TEST(DeviceRowsTest, CopiesScoreAsTheirSourceDoesOnTheCpu) {
+TEST(DeviceRowsTest, CopiesScoreLikeCpuSource) {
   ThreadPool pool(1);
   const at::Tensor weight = at::randn({kVocab, 100}), hidden = at::randn({2, 100});
   const ActiveVocab full = MakeActive({});
@@ -242,7 +242,7 @@ TEST(DeviceRowsTest, CopiesScoreAsTheirSourceDoesOnTheCpu) {
   }
 }
 
-TEST(DeviceRowsTest, RefusesWhatTheKernelsDoNotRead) {
+TEST(DeviceRowsTest, RejectsUnsupportedWeights) {
   const auto kernels = std::make_shared<EmulatedHeadKernels>();
   const auto refused = [&](const auto& rows, const char* words) {
     EXPECT_TRUE(absl::IsInvalidArgument(rows.status())) << rows.status();
@@ -286,7 +286,7 @@ void ExpectPlainOutputs(DrafterKind drafter, double temperature,
   EXPECT_EQ(drafted->total.num_mapping_faults, 0);
 }
 
-TEST(DeviceDrafterTest, OutputsAreThoseOfPlainDecoding) {
+TEST(DeviceDrafterTest, OutputsEqualPlainDecoding) {
   for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     for (const double temperature : {0.0, 0.8}) {
       const auto kernels = std::make_shared<EmulatedHeadKernels>();
@@ -299,7 +299,7 @@ TEST(DeviceDrafterTest, OutputsAreThoseOfPlainDecoding) {
   }
 }
 
-TEST(DeviceDrafterTest, ADeviceThatBreaksLeavesPlainDecoding) {
+TEST(DeviceDrafterTest, FailingDeviceFallsBackToPlainDecoding) {
   const auto kernels = std::make_shared<EmulatedHeadKernels>();
   kernels->fails_from = 6;
   RunResult drafted;
@@ -307,7 +307,7 @@ TEST(DeviceDrafterTest, ADeviceThatBreaksLeavesPlainDecoding) {
   EXPECT_GT(drafted.engine.num_draft_failures, 0);
 }
 
-TEST(DeviceDrafterTest, SwappedRowsLowerTheAcceptanceAndTelemetrySaysSo) {
+TEST(DeviceDrafterTest, SwappedRowsLowerAcceptanceAndAreReported) {
   constexpr int64_t kSlots = 80;
   const std::unique_ptr<DemoPair> pair = DemoPair::Load(/*num_threads=*/2);
   ASSERT_NE(pair, nullptr);
@@ -350,14 +350,14 @@ TEST(DeviceDrafterTest, SwappedRowsLowerTheAcceptanceAndTelemetrySaysSo) {
   EXPECT_EQ(sound.num_mapping_faults, 0);
   EXPECT_GT(faulty.num_mapping_faults, faulty.num_drafted / 2);
   EXPECT_LT(faulty.acceptance_rate(), 0.25 * sound.acceptance_rate());
-  EXPECT_EQ(sound_output, faulty_output);  // which is why only telemetry can tell
+  EXPECT_EQ(sound_output, faulty_output);  // so only telemetry shows the error
 }
 
 /// By the rank: in one step, and in two, of which the device does the first.
 class DeviceSketchTest : public testing::TestWithParam<int64_t> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, DeviceSketchTest, testing::Values(16, 160));
 
-TEST_P(DeviceSketchTest, ChoosesTheRowsOfTheCpu) {
+TEST_P(DeviceSketchTest, ChoosesSameRowsAsCpu) {
   constexpr int64_t kRows = 5000, kWidth = 192, kStates = 3;
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kRows, kWidth});

@@ -37,7 +37,7 @@ std::unique_ptr<DynamicVocabularyManager> Manager(const std::vector<int32_t>& ba
   return *std::move(manager);
 }
 
-/// What the kernels find where a graph that was captured earlier points them to.
+/// Arrays that the kernels read at the addresses of an earlier captured graph.
 struct Seen {
   Seen(const CudaHeadArgs& args, int64_t num_tokens)
       : rows(args.row_ids, args.row_ids + *args.num_rows) {
@@ -56,7 +56,7 @@ CudaHeadArgs Pointers(const DeviceSelection& selection) {
   return args;
 }
 
-TEST(DeviceSelectionTest, FixedArraysFollowAManagerAndTails) {
+TEST(DeviceSelectionTest, FixedArraysFollowManagerAndTails) {
   constexpr uint32_t kSeed = 801;
   std::mt19937 rng(kSeed);
   const auto manager = Manager({7, 3, 150, 299, 20}, /*dynamic_capacity=*/6);
@@ -95,7 +95,7 @@ TEST(DeviceSelectionTest, FixedArraysFollowAManagerAndTails) {
   }
 }
 
-TEST(DeviceSelectionTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
+TEST(DeviceSelectionTest, RejectsOverflowUnwritten) {
   const auto manager = Manager({7, 3, 150}, /*dynamic_capacity=*/6);
   DeviceSelection selection(/*row_capacity=*/4, /*tail_capacity=*/2, at::kCPU);
   RequestTail two(/*capacity=*/2), three(/*capacity=*/3);
@@ -119,7 +119,7 @@ TEST(DeviceSelectionTest, WhatPassesACapacityIsRefusedAndWritesNothing) {
   EXPECT_EQ(after.tails, before.tails);
 }
 
-TEST(DeviceSelectionTest, WithoutRoomForTailsThereAreNone) {
+TEST(DeviceSelectionTest, ZeroTailCapacityMeansNoTails) {
   const auto manager = Manager({7, 3}, /*dynamic_capacity=*/0);
   DeviceSelection selection(/*row_capacity=*/2, /*tail_capacity=*/0, at::kCPU);
   const RequestTail empty(/*capacity=*/0);

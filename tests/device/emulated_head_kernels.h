@@ -10,7 +10,7 @@
 
 namespace shortlist {
 
-/// A device in host memory whose kernels the emulator runs, and which can be told to break.
+/// A device in host memory whose kernels run in the emulator. Tests can make it fail.
 class EmulatedHeadKernels : public HeadKernels {
  public:
   at::Device device() const override { return at::kCPU; }

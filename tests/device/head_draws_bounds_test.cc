@@ -36,7 +36,7 @@ class GivenLogitsTest : public HeadDrawsTest {
   }
 };
 
-TEST_P(GivenLogitsTest, DrawsFromTheSoftmax) {
+TEST_P(GivenLogitsTest, DrawsFromSoftmax) {
   const std::vector<float> logits = {0.0f, 1.0f, -1.0f, 2.0f, -3.0f};
   constexpr double kTemperature = 1.3;
   TensorHead head = MakeHeadOf(logits);
@@ -59,7 +59,7 @@ TEST_P(GivenLogitsTest, DrawsFromTheSoftmax) {
   EXPECT_LT(chi_square, 23.5);  // 4 degrees of freedom, 0.9999 quantile
 }
 
-TEST_P(GivenLogitsTest, WhatHasNoProbabilityIsNeverDrawn) {
+TEST_P(GivenLogitsTest, ZeroProbabilityIsNeverDrawn) {
   const at::Tensor hidden = States(64);
   const ActiveVocab full(1, *VocabBase::FullHead(4), {});
   std::vector<HeadDraw> draws(64);
@@ -116,7 +116,7 @@ TEST_P(DrawBoundsTest, ExtremeTemperatures) {
   for (const TensorHead::Best& drawn : best) EXPECT_NEAR(drawn.probability, 1.0 / kVocab, 1e-6);
 }
 
-TEST_P(DrawBoundsTest, RefusesDrawsThatDoNotFit) {
+TEST_P(DrawBoundsTest, RejectsMismatchedDraws) {
   const auto message = [&](const std::vector<HeadDraw>& draws) {
     const auto best = head_.TopK(hidden_, {full_}, /*k=*/1, {draws});
     EXPECT_TRUE(absl::IsInvalidArgument(best.status())) << best.status();
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Device, DrawBoundsTest, testing::ValuesIn(DrawCases(/*o
 
 class DeviceDrawsTest : public HeadDrawsTest {};
 
-TEST_P(DeviceDrawsTest, NoiseLiesAtOnePlace) {  // as a captured graph needs it
+TEST_P(DeviceDrawsTest, NoiseBufferIsStable) {  // as a captured graph needs it
   const auto noise_of = [&](const at::Tensor& hidden, std::vector<double> temperatures) {
     std::vector<HeadDraw> draws = RandomDraws(temperatures);
     draws.resize(hidden.size(0));

@@ -33,7 +33,7 @@ inline std::string NameOf(const DrawCase& c) {
 }
 inline void PrintTo(const DrawCase& c, std::ostream* out) { *out << NameOf(c); }
 
-/// What one token races with.
+/// Inputs of the race of one token.
 struct Racers {
   std::span<const float> logits;
   std::vector<int32_t> ids;
@@ -45,7 +45,7 @@ struct Racers {
     const double noise = UniformNoise(draw.seed, draw.position, stream, ids[row]);
     return std::log(-std::log1p(-noise)) - logits[row] / draw.temperature;
   }
-  /// Whether `id` and the row `expected` arrive at times that differ by rounding alone.
+  /// True if the arrival times of `id` and the row `expected` differ only by rounding.
   bool NearlyTie(int32_t id, int64_t expected) const {
     const auto found = std::find(ids.begin(), ids.end(), id);
     if (found == ids.end()) return false;
@@ -139,7 +139,7 @@ class HeadDrawsTest : public testing::TestWithParam<DrawCase> {
       1, *VocabBase::Create(Ids({5, 9, 100, 2, 149, 20, 21}), kVocab), {77, 3}};
   std::vector<RequestTail> own_;
   std::vector<std::span<const int32_t>> tails_;  // [kTokens]
-  std::vector<std::vector<char>> rows_;          // what the heads read
+  std::vector<std::vector<char>> rows_;          // weights that the heads read
   const at::Tensor weight_, hidden_;
   TensorHead head_;
 };

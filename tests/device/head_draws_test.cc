@@ -15,7 +15,7 @@
 namespace shortlist {
 namespace {
 
-TEST_P(HeadDrawsTest, ADrawIsTheRaceOverTheLogits) {
+TEST_P(HeadDrawsTest, DrawMatchesRaceOverLogits) {
   int64_t num_draws = 0, num_ties = 0;
   for (const uint32_t stream : {0u, 3u}) {
     for (const TensorHead::Selection& selection : Selections()) {
@@ -42,11 +42,11 @@ TEST_P(HeadDrawsTest, ADrawIsTheRaceOverTheLogits) {
   EXPECT_LE(num_ties, num_draws / 100);
 }
 
-TEST_P(HeadDrawsTest, KDrawsAreTheFirstToArrive) {
+TEST_P(HeadDrawsTest, KDrawsAreFirstArrivals) {
   constexpr int64_t kK = 8;
   int64_t num_draws = 0, num_ties = 0;
   for (const TensorHead::Selection& selection : Selections()) {
-    // At the lowest, most rows' weights are none of the floats beside the largest.
+    // At the lowest, most rows' weights underflow relative to the largest.
     const std::vector<HeadDraw> of_tokens = RandomDraws({0.02, 0.7, 1.7});
     const TokenLogits rows = *head_.Logits(hidden_, selection);
     const std::vector<TensorHead::Best> best = *head_.TopK(hidden_, selection, kK, {of_tokens});
@@ -72,7 +72,7 @@ TEST_P(HeadDrawsTest, KDrawsAreTheFirstToArrive) {
   EXPECT_LE(num_ties, num_draws / 100);
 }
 
-TEST_P(HeadDrawsTest, TheFirstOfKDrawsIsTheOnlyOneOfOne) {
+TEST_P(HeadDrawsTest, FirstOfKDrawsEqualsSingleDraw) {
   const std::vector<HeadDraw> draws = RandomDraws({0.02, 0.7, 1.7});
   const std::vector<TensorHead::Best> one =
       *head_.TopK(hidden_, {active_, tails_}, /*k=*/1, {draws});
@@ -85,7 +85,7 @@ TEST_P(HeadDrawsTest, TheFirstOfKDrawsIsTheOnlyOneOfOne) {
   }
 }
 
-TEST_P(HeadDrawsTest, TokensWithoutNoiseHaveTheBitsOfPlainTopK) {
+TEST_P(HeadDrawsTest, TokensWithoutNoiseMatchTopK) {
   for (const TensorHead::Selection& selection : Selections()) {
     for (const int64_t k : {1, 6}) {
       const std::vector<TensorHead::Best> plain = *head_.TopK(hidden_, selection, k);
@@ -105,7 +105,7 @@ TEST_P(HeadDrawsTest, TokensWithoutNoiseHaveTheBitsOfPlainTopK) {
   }
 }
 
-TEST_P(HeadDrawsTest, ATokenDrawsAloneWhatItDrawsAmongOthers) {
+TEST_P(HeadDrawsTest, DrawsAreIndependentOfBatch) {
   const std::vector<HeadDraw> draws = RandomDraws({0.0, 0.7, 1.7});
   const std::vector<TensorHead::Best> all =
       *head_.TopK(hidden_, {active_, tails_}, /*k=*/3, {draws});
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Device, HeadDrawsTest, testing::ValuesIn(DrawCases(/*on
 
 class CpuDrawsTest : public HeadDrawsTest {};
 
-TEST_P(CpuDrawsTest, ADrawIsTheTokenChoosersChoice) {
+TEST_P(CpuDrawsTest, DrawMatchesTokenChooser) {
   std::vector<HeadDraw> draws = RandomDraws({0.0, 0.1, 0.7, 1.7, 1e-40});
   std::vector<std::unique_ptr<Sequence>> sequences;
   for (HeadDraw& draw : draws) {
@@ -153,7 +153,7 @@ TEST_P(CpuDrawsTest, ADrawIsTheTokenChoosersChoice) {
   }
 }
 
-TEST_P(CpuDrawsTest, TheDeviceDrawsTheSame) {
+TEST_P(CpuDrawsTest, DeviceDrawsMatch) {
   TensorHead device = MakeHead(weight_, {GetParam().dtype, /*on_device=*/true});
   const double tolerance = GetParam().dtype == DType::kF16 ? 2e-2 : 1e-3;  // of a logit
   constexpr int64_t kK = 3;

@@ -60,7 +60,7 @@ class PrunedHeadTest : public testing::TestWithParam<HeadCase> {
   const ActiveVocab full_ = MakeActive({}, {});
 };
 
-TEST_P(PrunedHeadTest, FullHeadAgreesWithAten) {
+TEST_P(PrunedHeadTest, FullHeadMatchesAten) {
   const TokenLogits rows = *head_.Logits(hidden_, {full_});
   const bool bf16 = GetParam().dtype == at::kBFloat16;
   const at::Tensor rounded = bf16 ? hidden_.to(at::kBFloat16) : hidden_;
@@ -72,7 +72,7 @@ TEST_P(PrunedHeadTest, FullHeadAgreesWithAten) {
   }
 }
 
-TEST_P(PrunedHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
+TEST_P(PrunedHeadTest, BaseDynamicAndTailRowsMatchFullHeadBits) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail some(/*capacity=*/4), none(/*capacity=*/0);
   some.Add(Ids({50, 5, 60, 61}), active);
@@ -99,7 +99,7 @@ TEST_P(PrunedHeadTest, BaseDynamicAndTailRowsHaveTheBitsOfTheFullHead) {
   }
 }
 
-TEST_P(PrunedHeadTest, ArgmaxIsTheBestOfTheLogits) {
+TEST_P(PrunedHeadTest, ArgmaxIsLargestLogit) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   for (const ActiveVocab* vocab : {&full_, &active}) {
     const TokenLogits rows = *head_.Logits(hidden_, {*vocab});
@@ -113,7 +113,7 @@ TEST_P(PrunedHeadTest, ArgmaxIsTheBestOfTheLogits) {
   }
 }
 
-TEST_P(PrunedHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheRows) {
+TEST_P(PrunedHeadTest, ArgmaxProbabilityIsSoftmaxOverRows) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
   tail.Add(Ids({50, 60, 61}), active);
@@ -133,7 +133,7 @@ TEST_P(PrunedHeadTest, ProbabilityOfTheArgmaxIsItsSoftmaxOverTheRows) {
   }
 }
 
-TEST_P(PrunedHeadTest, TopKIsTheOrderOfTheLogits) {
+TEST_P(PrunedHeadTest, TopKFollowsLogitOrder) {
   const ActiveVocab active = MakeActive({5, 9, 100, 2, 210}, {77, 3});
   RequestTail tail(/*capacity=*/4), none(/*capacity=*/0);
   tail.Add(Ids({50, 60, 61}), active);
@@ -163,7 +163,7 @@ TEST_P(PrunedHeadTest, TopKIsTheOrderOfTheLogits) {
   }
 }
 
-TEST_P(PrunedHeadTest, KBeyondTheRowsOfATokenIsRefused) {
+TEST_P(PrunedHeadTest, RejectsKBeyondRowsOfToken) {
   const ActiveVocab active = MakeActive({3, 50, 7}, {});
   RequestTail one(/*capacity=*/9), none(/*capacity=*/9);
   one.Add(Ids({60}), active);
@@ -179,7 +179,7 @@ TEST_P(PrunedHeadTest, KBeyondTheRowsOfATokenIsRefused) {
   EXPECT_FALSE(head_.Argmax(hidden_, {nothing}).ok());
 }
 
-TEST_P(PrunedHeadTest, FollowsAReplacedBase) {
+TEST_P(PrunedHeadTest, FollowsReplacedBase) {
   for (const std::vector<int32_t>& base : {std::vector<int32_t>{1, 2, 3}, {3, 8}, {200, 1, 2, 4}}) {
     const ActiveVocab active = MakeActive(base, {});
     const TokenLogits full = *head_.Logits(hidden_, {full_});
@@ -199,7 +199,7 @@ TEST_P(PrunedHeadTest, PaddingRowsAreNeverScored) {
   for (const TensorHead::Best& row : best) EXPECT_LT(Raw(row.id), 100);
 }
 
-TEST_P(PrunedHeadTest, RejectsRowsOutsideTheHead) {
+TEST_P(PrunedHeadTest, RejectsRowsOutsideHead) {
   EXPECT_FALSE(MakeHead(0).ok());
   EXPECT_FALSE(MakeHead(kVocab + 1).ok());
   auto larger = VocabBase::Create(Ids({1, kVocab + 5}), kVocab + 10);

@@ -9,7 +9,7 @@
 namespace shortlist {
 namespace {
 
-TEST(AcceptanceForecastTest, ForecastComesToWhatTheTargetTakes) {
+TEST(AcceptanceForecastTest, ConvergesToAcceptanceRate) {
   // Targets that take a token of probability p with probability p^truth: from one that repeats
   // itself (0.1) to one that is choosier than the draft (1.5).
   for (double truth : {0.1, 0.3, 0.7, 1.0, 1.5}) {
@@ -30,7 +30,7 @@ TEST(AcceptanceForecastTest, ForecastComesToWhatTheTargetTakes) {
   }
 }
 
-TEST(AcceptanceForecastTest, RisesWithProbabilityWhateverItLearned) {
+TEST(AcceptanceForecastTest, StaysMonotonicInProbability) {
   for (bool accepted : {false, true}) {
     AcceptanceForecast forecast;
     for (int i = 0; i < 1000; ++i) forecast.Learn(0.5, accepted);
@@ -44,7 +44,7 @@ TEST(AcceptanceForecastTest, RisesWithProbabilityWhateverItLearned) {
   }
 }
 
-TEST(AcceptanceForecastTest, NoNumberTeachesNothing) {
+TEST(AcceptanceForecastTest, NanIsIgnored) {
   AcceptanceForecast forecast;
   const double before = forecast.Of(0.3);
   forecast.Learn(std::numeric_limits<double>::quiet_NaN(), true);

@@ -17,7 +17,7 @@ TEST(CostCurveTest, IsZeroBeforeAnyPass) {
   EXPECT_EQ(curve.Of(1), 0.0);
 }
 
-TEST(CostCurveTest, LearnsALineFromSomeOfItsRows) {
+TEST(CostCurveTest, LearnsLineFromSomeRows) {
   CostCurve curve;
   for (int i = 0; i < 20; ++i) {
     for (const int64_t rows : {1, 2, 4, 8}) curve.Add(rows, Line(rows));
@@ -38,14 +38,14 @@ TEST(CostCurveTest, NeverFallsAsRowsGrow) {
   }
 }
 
-TEST(CostCurveTest, PausedPassCountsLittle) {
+TEST(CostCurveTest, InterruptedPassCountsLittle) {
   CostCurve curve;
   for (int i = 0; i < 100; ++i) curve.Add(1, 10.0);
   curve.Add(1, 30'000.0);
   EXPECT_LT(curve.Of(1), 12.0);
 }
 
-TEST(CostCurveTest, RowsThatWereNotMetForLongAreLearnedFast) {
+TEST(CostCurveTest, StaleRowsAreRelearnedFast) {
   CostCurve curve;
   for (int i = 0; i < 100; ++i) curve.Add(1, Line(1));
   for (int i = 0; i < 200; ++i) curve.Add(5, 2.0 * Line(5));
@@ -56,7 +56,7 @@ TEST(CostCurveTest, RowsThatWereNotMetForLongAreLearnedFast) {
   EXPECT_NEAR(curve.Of(1), 2.0 * Line(1), 0.1 * Line(1));
 }
 
-TEST(CostCurveTest, IgnoresWhatIsNoMeasurement) {
+TEST(CostCurveTest, IgnoresInvalidMeasurements) {
   CostCurve curve;
   curve.Add(0, 1.0);
   curve.Add(-1, 1.0);

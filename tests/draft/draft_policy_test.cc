@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMaxTokens = 8;
 
-/// Costs and acceptance that never change: what the best fixed chain makes of them can be computed.
+/// Constant costs and acceptance, for which the best fixed chain length can be computed.
 struct World {
   double acceptance;      // of each drafted token
   double pass_ms;         // of the draft
@@ -81,7 +81,7 @@ double Simulate(const World& world, int num_steps, DraftPolicy& policy, std::mt1
   return emitted / ms;
 }
 
-TEST(DraftPolicyTest, IsNearTheBestFixedChainInRandomWorlds) {
+TEST(DraftPolicyTest, NearBestFixedLengthInRandomWorlds) {
   constexpr unsigned kSeed = 7;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937 random(kSeed);
@@ -101,7 +101,7 @@ TEST(DraftPolicyTest, IsNearTheBestFixedChainInRandomWorlds) {
   }
 }
 
-TEST(DraftPolicyTest, DraftingThatCannotPayCostsLittle) {
+TEST(DraftPolicyTest, UnprofitableDraftingCostsLittle) {
   std::mt19937 random(3);
   for (const double acceptance : {0.0, 0.3, 0.6}) {
     const World world = {.acceptance = acceptance, .pass_ms = 0.5, .one_ms = 1.0, .row_ms = 0.4};
@@ -112,7 +112,7 @@ TEST(DraftPolicyTest, DraftingThatCannotPayCostsLittle) {
   }
 }
 
-TEST(DraftPolicyTest, TriesAgainWhenDraftingHasBecomeWorthIt) {
+TEST(DraftPolicyTest, ResumesWhenDraftingPays) {
   std::mt19937 random(4);
   const World bad = {.acceptance = 0.1, .pass_ms = 0.3, .one_ms = 1.0, .row_ms = 0.2};
   World good = bad;
@@ -125,7 +125,7 @@ TEST(DraftPolicyTest, TriesAgainWhenDraftingHasBecomeWorthIt) {
 }
 
 // Costs that seemed far too high at the start are measured again.
-TEST(DraftPolicyTest, RecoversFromAWrongFirstMeasurement) {
+TEST(DraftPolicyTest, RecoversFromWrongFirstMeasurement) {
   std::mt19937 random(6);
   const World world = {.acceptance = 0.9, .pass_ms = 0.1, .one_ms = 1.0, .row_ms = 0.05};
   DraftPolicy policy;
@@ -137,7 +137,7 @@ TEST(DraftPolicyTest, RecoversFromAWrongFirstMeasurement) {
 
 // A busy machine: times vary by a factor of up to three, and the first measurement was of its best
 // moment. The first draft computes a prompt.
-TEST(DraftPolicyTest, NoiseDoesNotTurnOffDraftsThatPay) {
+TEST(DraftPolicyTest, NoiseKeepsProfitableDrafting) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
@@ -158,7 +158,7 @@ TEST(DraftPolicyTest, NoiseDoesNotTurnOffDraftsThatPay) {
   }
 }
 
-TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
+TEST(DraftPolicyTest, PausesDoNotStopDrafting) {
   std::mt19937 random(5);
   const World world = {.acceptance = 0.9, .pass_ms = 0.1, .one_ms = 1.0, .row_ms = 0.1};
   DraftPolicy policy;
@@ -176,7 +176,7 @@ TEST(DraftPolicyTest, PausesDoNotMakeItRest) {
   EXPECT_GE(Simulate(world, 1000, policy, random), 0.95 * world.BestRate());
 }
 
-TEST(DraftPolicyTest, DraftsAsUsualBeforeCostsAreKnown) {
+TEST(DraftPolicyTest, DraftsUntilCostsAreKnown) {
   DraftPolicy policy;
   EXPECT_TRUE(policy.TakeStep(/*num_requests=*/1));
   const ChainThresholds thresholds = policy.Thresholds(/*num_requests=*/1, /*max_tokens=*/3);

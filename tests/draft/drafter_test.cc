@@ -43,7 +43,7 @@ class DraftTaskTest : public testing::Test {
   DraftTask task_;
 };
 
-TEST_F(DraftTaskTest, ChainGoesOnWhileItsProbabilityReachesTheMinimum) {
+TEST_F(DraftTaskTest, ChainContinuesWhileProbabilityReachesMinimum) {
   task_.p_min = 0.25;
   Append(0.25);  // a forecast that has learned nothing yet takes square roots
   EXPECT_TRUE(task_.WantsMore());
@@ -53,7 +53,7 @@ TEST_F(DraftTaskTest, ChainGoesOnWhileItsProbabilityReachesTheMinimum) {
   EXPECT_FALSE(task_.WantsMore());
 }
 
-TEST_F(DraftTaskTest, ChainIsAtMostNumDraftTokensLong) {
+TEST_F(DraftTaskTest, NumDraftTokensBoundsChain) {
   task_.p_min = 0.25;
   for (int i = 0; i < 4; ++i) {
     EXPECT_TRUE(task_.WantsMore());
@@ -62,7 +62,7 @@ TEST_F(DraftTaskTest, ChainIsAtMostNumDraftTokensLong) {
   EXPECT_FALSE(task_.WantsMore());
 }
 
-TEST_F(DraftTaskTest, CoverageSoFarCountsAgainstEveryToken) {
+TEST_F(DraftTaskTest, CoverageLowersEveryTokensForecast) {
   task_.p_min = 0.8;
   sequence_->stats.num_step_tokens = 10;
   sequence_->stats.num_covered = 8;
@@ -74,7 +74,7 @@ TEST_F(DraftTaskTest, CoverageSoFarCountsAgainstEveryToken) {
   EXPECT_FALSE(task_.WantsMore());
 }
 
-TEST_F(DraftTaskTest, LearnsFromEveryTokenThatWasJudged) {
+TEST_F(DraftTaskTest, LearnsFromEveryVerifiedToken) {
   task_.p_min = 0.1;
   for (int i = 0; i < 3; ++i) Append(0.5);
   AcceptanceForecast expected;
@@ -87,13 +87,13 @@ TEST_F(DraftTaskTest, LearnsFromEveryTokenThatWasJudged) {
   EXPECT_EQ(Forecast(DraftSource::kDraft).Of(0.3), expected.Of(0.3));
 }
 
-TEST_F(DraftTaskTest, AProbabilityThatIsNoNumberEndsTheChain) {
+TEST_F(DraftTaskTest, NanProbabilityEndsChain) {
   task_.p_min = 0.1;
   Append(std::numeric_limits<double>::quiet_NaN());
   EXPECT_FALSE(task_.WantsMore());
 }
 
-TEST_F(DraftTaskTest, CopiesWhatTheTextRepeats) {
+TEST_F(DraftTaskTest, CopiesRepeatedText) {
   SetText({5, 6, 7, 8, 9, 4, 3, 5, 6});
   Append(0.9);  // 5 6 1: nothing to copy
   task_.Copy(/*wants_distributions=*/false);
@@ -125,7 +125,7 @@ TEST_F(DraftTaskTest, CopiesNothingUnlessAskedTo) {
   }
 }
 
-TEST_F(DraftTaskTest, CopiesLessWhereTheTargetTookLittle) {
+TEST_F(DraftTaskTest, CopiesLessAfterRejections) {
   SetText({5, 6, 7, 8, 9, 4, 3, 5, 6});
   task_.Copy(/*wants_distributions=*/false);
   EXPECT_EQ(Chain(), std::vector<int32_t>({7, 8, 9, 4}));
@@ -138,7 +138,7 @@ TEST_F(DraftTaskTest, CopiesLessWhereTheTargetTookLittle) {
   EXPECT_LT(task_.tokens.size(), 4u);
 }
 
-TEST_F(DraftTaskTest, AnUnsureDraftYieldsToALongMatch) {
+TEST_F(DraftTaskTest, UnsureDraftYieldsToLongMatch) {
   SetText({4, 5, 6, 7, 8, 4, 5, 6});
   EXPECT_FALSE(task_.Weigh(TokenId{1}, 0.1));
   EXPECT_TRUE(task_.evidence.empty());
@@ -152,7 +152,7 @@ TEST_F(DraftTaskTest, AnUnsureDraftYieldsToALongMatch) {
   EXPECT_TRUE(task_.Weigh(TokenId{1}, 0.1));  // the match is short
 }
 
-TEST_F(DraftTaskTest, WhatADrafterDoesNotWeighTeachesNothing) {
+TEST_F(DraftTaskTest, UnweighedTokensAreNotLearned) {
   SetText({5, 6, 7, 8, 9, 4, 3, 5, 6});
   task_.num_draft_tokens = 3;
   task_.tokens.push_back(TokenId{7});  // by a drafter that weighs none
@@ -179,7 +179,7 @@ TEST_F(DraftTaskTest, EverySourceHasItsOwnForecast) {
   EXPECT_LT(Forecast(DraftSource::kText).Of(0.5), untaught);
 }
 
-TEST_F(DraftTaskTest, MinimumZeroNeverEndsTheChain) {
+TEST_F(DraftTaskTest, ZeroMinimumNeverEndsChain) {
   Append(0.0);
   EXPECT_TRUE(task_.WantsMore());
   Append(std::numeric_limits<double>::quiet_NaN());

@@ -1,4 +1,4 @@
-// What the engine drafts with the demo pair, and how much of it the target takes.
+// Drafts of the engine with the demo pair, and how many of them the target accepts.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class DraftingTest : public testing::Test {
 };
 DemoPair* DraftingTest::pair_ = nullptr;
 
-TEST_F(DraftingTest, ADraftThatIsTheTargetIsAlwaysAccepted) {
+TEST_F(DraftingTest, TargetAsDraftIsAlwaysAccepted) {
   // One wrong position, row, noise or history anywhere in drafting and this falls below K + 1.
   for (double temperature : {0.0, 0.8}) {
     RunConfig config;
@@ -46,7 +46,7 @@ TEST_F(DraftingTest, ADraftThatIsTheTargetIsAlwaysAccepted) {
   }
 }
 
-TEST_F(DraftingTest, EagleAcceptsWhatItsTrainingMeasured) {
+TEST_F(DraftingTest, EagleReachesTrainedAcceptLength) {
   // 96 held-out documents, chains of four, greedy: 3.7 tokens a step with the full head, 3.5 with
   // 2,048 rows (models/demo/target/README.md). These prompts and chains of three give less; a wrong
   // feature, position or cache row gives about 1.
@@ -62,7 +62,7 @@ TEST_F(DraftingTest, EagleAcceptsWhatItsTrainingMeasured) {
   EXPECT_GT(pruned, 0.9 * full);
 }
 
-TEST_F(DraftingTest, AcceptLengthDoesNotDependOnPrefillChunksOrNeighbours) {
+TEST_F(DraftingTest, AcceptLengthIsIndependentOfChunksAndBatch) {
   RunConfig config;
   config.drafter = DrafterKind::kEagle;
   config.vocab = VocabKind::kListTop2048;
@@ -76,7 +76,7 @@ TEST_F(DraftingTest, AcceptLengthDoesNotDependOnPrefillChunksOrNeighbours) {
   EXPECT_EQ(whole.total.num_verify_steps, chunked.total.num_verify_steps);
 }
 
-TEST_F(DraftingTest, SuccessorsCoverWhatAListOfAsManyRowsDoesNot) {
+TEST_F(DraftingTest, SuccessorsCoverMoreThanListOfEqualSize) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
   for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     RunConfig config;
@@ -97,7 +97,7 @@ TEST_F(DraftingTest, SuccessorsCoverWhatAListOfAsManyRowsDoesNot) {
   }
 }
 
-TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
+TEST_F(DraftingTest, SketchRowsNeedNoList) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 2, /*max_len=*/120);
   for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     for (const double temperature : {0.0, 0.8}) {
@@ -114,7 +114,7 @@ TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
       EXPECT_GT(sketched.total.accept_length(), 0.8 * full.total.accept_length());
       EXPECT_GT(sketched.total.coverage(), 0.5);
       EXPECT_LE(sketched.total.coverage(), 1.0);
-      // The bonus token behind a chain of which all stood is nobody's to cover.
+      // No draft row can cover the bonus token after a fully accepted chain.
       EXPECT_GT(sketched.total.num_unscored, 0);
       config.batch = 3;
       const RunResult together = pair_->Run(prompts, config);
@@ -124,7 +124,7 @@ TEST_F(DraftingTest, RowsByTheHiddenStateDoWithoutAnyList) {
   }
 }
 
-TEST_F(DraftingTest, TheSketchsRowsDependOnTheSeedOnlyWhereNoiseIsShared) {
+TEST_F(DraftingTest, SketchRowsDependOnSeedOnlyWithSharedNoise) {
   constexpr int64_t kSlots = 64;
   const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, 2 * kSlots);
   drafter->UseSketch(pair_->NewSketch(DrafterKind::kEagle), kSketchRows, pair_->pool());
@@ -168,7 +168,7 @@ TEST_F(DraftingTest, TheSketchsRowsDependOnTheSeedOnlyWhereNoiseIsShared) {
   }
 }
 
-TEST_F(DraftingTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
+TEST_F(DraftingTest, ChainsEndAtLowConfidenceInAnyBatch) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
   for (double temperature : {0.0, 0.8}) {
     for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
@@ -199,7 +199,7 @@ TEST_F(DraftingTest, ChainsEndWhereTheDraftDoubtsAndNeighboursDoNotMatter) {
   }
 }
 
-TEST_F(DraftingTest, WhatTheTextRepeatsIsCopiedAndTaken) {
+TEST_F(DraftingTest, RepeatedTextIsCopiedAndAccepted) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 4, /*max_len=*/120);
   for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     RunConfig config;

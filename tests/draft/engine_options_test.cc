@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-TEST(EngineOptionsTest, BoundsAreInside) {
+TEST(EngineOptionsTest, BoundsAreInclusive) {
   EXPECT_TRUE((EngineOptions{.num_slots = 1}).Validate().ok());
   EXPECT_TRUE((EngineOptions{.num_draft_tokens = 0,
                              .draft_p_min = 0.0,
@@ -23,7 +23,7 @@ TEST(EngineOptionsTest, BoundsAreInside) {
       (EngineOptions{.num_draft_tokens = 64, .draft_p_min = 1.0, .num_slots = 1}).Validate().ok());
 }
 
-TEST(EngineOptionsTest, WhatLiesOutsideIsNamedWithItsBound) {
+TEST(EngineOptionsTest, RejectsOutOfRangeWithBound) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::pair<EngineOptions, std::string>> refused = {
       {{.num_draft_tokens = -1, .num_slots = 8}, "num_draft_tokens -1 not in [0, 64]"},

@@ -67,7 +67,7 @@ class ShortDrafter final : public Drafter {
   const int64_t context_len_;
 };
 
-TEST_F(EngineTest, StepsBeyondTheDraftsContextAreCounted) {
+TEST_F(EngineTest, StepsBeyondDraftContextAreCounted) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/20)[0];
   const auto prompt_len = static_cast<int64_t>(prompt.size());
   std::unique_ptr<SpeculativeEngine> plain = NewEngine(nullptr, nullptr);
@@ -90,7 +90,7 @@ TEST_F(EngineTest, StepsBeyondTheDraftsContextAreCounted) {
         EXPECT_EQ(stats.num_steps_beyond_draft, stats.num_verify_steps);
         EXPECT_EQ(stats.num_drafted, 0);
       } else if (context_len < 1024) {
-        // Each is plain and brings one token, from the context's end or one behind it on.
+        // Each is plain and emits one token, from the context's end or the next position on.
         const int64_t num_beyond = sequence->num_tokens() - context_len;
         EXPECT_LE(stats.num_steps_beyond_draft, num_beyond) << context_len;
         EXPECT_GE(stats.num_steps_beyond_draft, num_beyond - 1) << context_len;
@@ -101,7 +101,7 @@ TEST_F(EngineTest, StepsBeyondTheDraftsContextAreCounted) {
   }
 }
 
-TEST_F(EngineTest, AFailingDrafterDegradesToPlainDecoding) {
+TEST_F(EngineTest, FailingDrafterDegradesToPlainDecoding) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/80)[0];
   std::unique_ptr<SpeculativeEngine> plain = NewEngine(nullptr, nullptr);
   auto expected = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
@@ -127,7 +127,7 @@ TEST_F(EngineTest, AFailingDrafterDegradesToPlainDecoding) {
   }
 }
 
-TEST_F(EngineTest, ScarceSlotsAndFullContextsShortenDraftsNotOutputs) {
+TEST_F(EngineTest, ScarceSlotsAndFullContextShortenDraftsOnly) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/20)[0];
   const int64_t max_new_tokens = 30;
   const int64_t just_enough = static_cast<int64_t>(prompt.size()) + max_new_tokens;
@@ -147,7 +147,7 @@ TEST_F(EngineTest, ScarceSlotsAndFullContextsShortenDraftsNotOutputs) {
   EXPECT_EQ(sequence->num_output(), max_new_tokens);
 }
 
-TEST_F(EngineTest, RefusesWhatItsModelsCannotServe) {
+TEST_F(EngineTest, RejectsUnsupportedOptions) {
   const auto refused = [&](SpeculativeEngine::Options options) {
     return !SpeculativeEngine::Create(pair_->target(), nullptr, nullptr, options, pair_->pool())
                 .ok();
@@ -159,7 +159,7 @@ TEST_F(EngineTest, RefusesWhatItsModelsCannotServe) {
   EXPECT_TRUE(refused({.num_slots = int64_t{1} << 50, .emit_size = 8}));
 }
 
-TEST_F(EngineTest, ADrafterMustHaveTheEnginesSlots) {
+TEST_F(EngineTest, DrafterMustMatchEngineSlots) {
   const auto create = [](Drafter& drafter, int64_t num_slots) {
     return SpeculativeEngine::Create(pair_->target(), &drafter, nullptr,
                                      {.num_slots = num_slots, .emit_size = pair_->emit_size()},
@@ -174,7 +174,7 @@ TEST_F(EngineTest, ADrafterMustHaveTheEnginesSlots) {
   }
 }
 
-TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {
+TEST_F(EngineTest, RejectsPromptThatFillsContextUnchanged) {
   std::unique_ptr<SpeculativeEngine> engine = NewEngine(nullptr, nullptr);
   const std::vector<TokenId> prompt(pair_->target().config().context_len, TokenId{13});
   auto sequence = MakeSequence(prompt, {}, pair_->emit_size());
@@ -185,7 +185,7 @@ TEST_F(EngineTest, APromptThatFillsTheContextIsRefusedAndChangesNothing) {
   EXPECT_EQ(sequence->cached_len, 0);
 }
 
-TEST(Stories260KTest, SpeculationReproducesTheReferenceText) {
+TEST(Stories260KTest, SpeculationReproducesReferenceText) {
   const std::optional<std::string> bin = FindSharedData("weights/stories260K/stories260K.bin");
   if (!bin) GTEST_SKIP() << "the stories260K weights are not here";
   TempDir dir;

@@ -1,4 +1,5 @@
-// Priority 1: the output is the target's, bit for bit, whatever drafts, scores, batches or chunks.
+// Priority 1: the output equals the target's, bit for bit, for any drafter, vocabulary, batch and
+// chunk.
 
 #include <gtest/gtest.h>
 
@@ -38,8 +39,8 @@ void ExpectEqualOutputs(const std::vector<std::vector<TokenId>>& expected, const
   EXPECT_EQ(actual.total.num_mapping_faults, 0) << what;
 }
 
-/// Every drafter and vocabulary, with K, batch and prefill chunk varied along the way so that each
-/// value of each meets several of the others.
+/// Returns every drafter and vocabulary. K, batch and prefill chunk vary, so that each value is
+/// combined with several values of the others.
 std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
   std::vector<RunConfig> configs;
   int64_t i = 0;
@@ -91,11 +92,11 @@ class EqualityTest : public testing::Test {
 };
 DemoPair* EqualityTest::pair_ = nullptr;
 
-TEST_F(EqualityTest, GreedyOutputIsThePlainOne) {
+TEST_F(EqualityTest, GreedyOutputEqualsPlainDecoding) {
   ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/kShortSuites ? 24 : 128));
 }
 
-TEST_F(EqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
+TEST_F(EqualityTest, SampledOutputEqualsPlainDecodingForSameSeed) {
   ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/kShortSuites ? 24 : 128));
 }
 
@@ -134,7 +135,7 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
     config.sampling.temperature = temperature;
     config.sampling.stop_token_ids = {};
     const RunResult free = pair_->Run(prompts, config);
-    // What the model would say: pairs of tokens, and single ones.
+    // Likely output of the model: pairs of tokens, and single ones.
     std::vector<TokenId> allowed;
     std::vector<std::vector<TokenId>> bad_words;
     for (const std::vector<TokenId>& output : free.outputs) {
@@ -171,7 +172,7 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
   }
 }
 
-TEST_F(EqualityTest, ThreadsDoNotChangeTheOutput) {
+TEST_F(EqualityTest, ThreadsDoNotChangeOutput) {
   const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/100);
   RunConfig config;
   config.sampling = Sampled(/*max_new_tokens=*/40);
@@ -234,7 +235,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
   SetIsa(detected);
 }
 
-TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
+TEST_F(EqualityTest, QuantizedDraftsKeepTargetOutput) {
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 1 : 5, /*max_len=*/60);
   int64_t num_accepted = 0;  // of the EAGLE drafts
   for (const SamplingParams& sampling :
@@ -266,7 +267,7 @@ TEST_F(EqualityTest, QuantizedDraftsLeaveTheOutputTheTargets) {
 }
 
 // A clock of random steps makes drafting seem dear or cheap, so that every decision is met.
-TEST_F(EqualityTest, RandomCostsChangeNothingButTheSpeed) {
+TEST_F(EqualityTest, RandomCostsChangeOnlySpeed) {
   constexpr unsigned kSeed = 23;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   const auto prompts = TestPrompts(/*count=*/kShortSuites ? 2 : 6, /*max_len=*/100);

@@ -47,7 +47,7 @@ class NucleusTest : public testing::Test {
   std::vector<int32_t> token_ids_;
 };
 
-TEST_F(NucleusTest, HoldsTheFewestBestRows) {
+TEST_F(NucleusTest, HoldsFewestBestRows) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
@@ -72,7 +72,7 @@ TEST_F(NucleusTest, HoldsTheFewestBestRows) {
   }
 }
 
-TEST_F(NucleusTest, EqualScoresGoByTokenId) {
+TEST_F(NucleusTest, TiesOrderByTokenId) {
   scores_.assign(1000, 2.5f);
   token_ids_.resize(1000);
   std::iota(token_ids_.rbegin(), token_ids_.rend(), 0);
@@ -80,7 +80,7 @@ TEST_F(NucleusTest, EqualScoresGoByTokenId) {
   EXPECT_EQ(Check(1.0), 1000);
 }
 
-TEST_F(NucleusTest, OnlyTheGivenRowsCount) {
+TEST_F(NucleusTest, OnlyGivenRowsCount) {
   scores_ = {9.0f, 0.0f, 1.0f, 0.0f};
   std::vector<int32_t> rows = {3, 2, 1};
   KeepNucleus(scores_, {}, /*top_p=*/0.7, rows);

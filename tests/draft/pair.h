@@ -93,7 +93,7 @@ class DemoPair {
   /// A drafter of the kind wanted, null for kNone. `device`: CopyHead's; null: the CPU.
   std::unique_ptr<ChainDrafter> NewDrafter(DrafterKind kind, int64_t num_slots,
                                            std::shared_ptr<const HeadOnDevice> device = nullptr);
-  /// Of the head that such a drafter has; not for kNone.
+  /// Returns a sketch of the head that such a drafter has; not for kNone.
   std::shared_ptr<const Sketch> NewSketch(DrafterKind kind);
   HeadWeight HeadOf(DrafterKind kind) const;
   /// The vocabulary of the kind wanted, null for the full head.

@@ -15,7 +15,7 @@ namespace {
 
 using LogprobsTest = EngineTest;  // of prompts, and of emitted tokens
 
-TEST_F(LogprobsTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCut) {
+TEST_F(LogprobsTest, PromptLogprobsAreIndependentOfChunks) {
   const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/60);
   const std::vector<TokenId>& prompt = prompts[0];
   const auto num_tokens = std::ssize(prompt);
@@ -32,7 +32,7 @@ TEST_F(LogprobsTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCu
   const auto full_head = ActiveVocab::FullHead(pair_->emit_size());
   const auto logits = head->Logits(HeadInput::Of(*hidden), {*full_head});
   ASSERT_TRUE(logits.ok());
-  std::vector<double> expected;  // of the tokens behind the first
+  std::vector<double> expected;  // of the tokens after the first
   for (int64_t i = 0; i + 1 < num_tokens; ++i) {
     double sum = 0.0;
     for (const float logit : logits->of_token(i)) sum += std::exp(static_cast<double>(logit));
@@ -70,7 +70,7 @@ TEST_F(LogprobsTest, PromptLogprobsAreTheLogSoftmaxOfOnePassHoweverThePromptIsCu
   }
 }
 
-TEST_F(LogprobsTest, PaddingCountsInLogprobsAsInTransformersAndIsNeverChosen) {
+TEST_F(LogprobsTest, PaddingCountsInLogprobsButIsNeverChosen) {
   const std::vector<TokenId> prompt = TestPrompts(/*count=*/1, /*max_len=*/40)[0];
   const int64_t vocab_size = pair_->emit_size();
   const int64_t emit_size = vocab_size / 3;  // much of the probability is the padding's
@@ -113,7 +113,7 @@ TEST_F(LogprobsTest, PaddingCountsInLogprobsAsInTransformersAndIsNeverChosen) {
   }
 }
 
-TEST_F(LogprobsTest, TokenInfosTellOriginsEscapesAndTheSameLogprobsAsPlainDecoding) {
+TEST_F(LogprobsTest, TokenInfosHoldOriginsEscapesAndPlainLogprobs) {
   const std::vector<TokenId> prompt = TestPrompts(/*count=*/1, /*max_len=*/60)[0];
   for (double temperature : {0.0, 0.8}) {
     Sequence::Options options;

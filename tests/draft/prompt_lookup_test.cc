@@ -34,7 +34,7 @@ PromptLookup::Match BruteForce(const std::vector<TokenId>& text,
   return best;
 }
 
-TEST(PromptLookupTest, FindsWhatFollowedTheLongestMatch) {
+TEST(PromptLookupTest, FindsContinuationOfLongestMatch) {
   PromptLookup lookup;
   // 1 2 3 stood before 4, and 9 2 3 later before 5.
   const std::vector<TokenId> text = Tokens({1, 2, 3, 4, 9, 2, 3, 5, 1, 2, 3});
@@ -47,12 +47,12 @@ TEST(PromptLookupTest, FindsWhatFollowedTheLongestMatch) {
   EXPECT_EQ(lookup.Find(text, Tokens({7})).length, 0);
 }
 
-TEST(PromptLookupTest, OfEquallyLongMatchesTheLatest) {
+TEST(PromptLookupTest, TiesGoToLatestMatch) {
   PromptLookup lookup;
   EXPECT_EQ(lookup.Find(Tokens({1, 2, 3, 1, 2, 4, 1, 2}), {}).next, TokenId{4});
 }
 
-TEST(PromptLookupTest, AgreesWithASearchPlaceByPlace) {
+TEST(PromptLookupTest, MatchesLinearSearch) {
   const uint64_t seed = 5;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);

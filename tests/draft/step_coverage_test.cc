@@ -61,7 +61,7 @@ class StepCoverageTest : public testing::Test {
   JudgedStep step_;
 };
 
-TEST_F(StepCoverageTest, EachTokenIsCountedForWhatHeldIt) {
+TEST_F(StepCoverageTest, EachTokenCountsForItsSource) {
   task_.tokens = Ids({10, 20, 11});
   const StepCoverage coverage = Judge({10, 20, 50}, /*num_accepted=*/2);
   const std::vector<RowSource> held = {RowSource::kBase, RowSource::kPrompt, RowSource::kNone};
@@ -77,7 +77,7 @@ TEST_F(StepCoverageTest, EachTokenIsCountedForWhatHeldIt) {
   EXPECT_TRUE(sequence_->token_infos[2].escape);
 }
 
-TEST_F(StepCoverageTest, ACorrectionThatTheVocabularyHeldIsTheDraftsFault) {
+TEST_F(StepCoverageTest, CountsCoveredCorrections) {
   task_.tokens = Ids({10, 11});
   Judge({10, 12}, /*num_accepted=*/1);
   EXPECT_EQ(stats().num_covered_corrections, 1);
@@ -91,7 +91,7 @@ TEST_F(StepCoverageTest, CopiedTokensWereNotDraftedFromRows) {
   EXPECT_EQ(Judge({10, 11, 12}, /*num_accepted=*/2).shared_drafted, Ids({10}));
 }
 
-TEST_F(StepCoverageTest, WhereTheSketchDidNotChooseNobodyKnows) {
+TEST_F(StepCoverageTest, CoverageIsUnknownWithoutSketchRows) {
   task_.tokens = Ids({50});
   task_.sketch_rows = {{50, 60}};
   const StepCoverage coverage = Judge({50, 60}, /*num_accepted=*/1, /*has_sketch=*/true);
@@ -103,7 +103,7 @@ TEST_F(StepCoverageTest, WhereTheSketchDidNotChooseNobodyKnows) {
   EXPECT_FALSE(sequence_->token_infos[1].escape);
 }
 
-TEST_F(StepCoverageTest, ARequestFallsBackWhileItsVocabularyMissesAndComesBack) {
+TEST_F(StepCoverageTest, RequestFallsBackOnMissesAndRecovers) {
   const CoverageGuard& guard = SpeculationOf(*sequence_).guard;
   for (int i = 0; i < 100 && !guard.has_collapsed(); ++i) Judge({50}, /*num_accepted=*/0);
   ASSERT_TRUE(guard.has_collapsed());
@@ -122,7 +122,7 @@ TEST_F(StepCoverageTest, ARequestFallsBackWhileItsVocabularyMissesAndComesBack) 
   EXPECT_FALSE(guard.has_collapsed());
 }
 
-TEST_F(StepCoverageTest, WhatOtherPartsHoldIsHeldWhateverTheSizeOfTheBase) {
+TEST_F(StepCoverageTest, OtherPartsCoverRegardlessOfBaseSize) {
   Judge({50, 60, 60}, /*num_accepted=*/0);
   const auto held = [&](RowSource source, int32_t id, bool sizes_base = true) {
     return IsHeldAnyway(*sequence_, source, TokenId{id}, sizes_base);
@@ -141,7 +141,7 @@ TEST_F(StepCoverageTest, WhatOtherPartsHoldIsHeldWhateverTheSizeOfTheBase) {
 
 class StepCoverageEngineTest : public EmptyBaseEngineTest {};
 
-TEST_F(StepCoverageEngineTest, ARequestWhoseCoverageCollapsesIsDraftedForWithTheFullHead) {
+TEST_F(StepCoverageEngineTest, CollapsedCoverageSwitchesToFullHead) {
   const Sequence::Options of{.sampling = UpTo(120), .max_tail_rows = 0};  // it learns nothing
   ASSERT_TRUE(
       vocab_->ReplaceBase(*VocabBase::Create(std::vector{TokenId{3}}, pair_->emit_size())).ok());
@@ -158,7 +158,7 @@ TEST_F(StepCoverageEngineTest, ARequestWhoseCoverageCollapsesIsDraftedForWithThe
   EXPECT_GT(collapsed->stats.accept_length(), stubborn->stats.accept_length());
 }
 
-TEST_F(StepCoverageEngineTest, TheSketchsShareIsFoundAndTheOutputStays) {
+TEST_F(StepCoverageEngineTest, SketchShareIsFoundAndOutputKept) {
   const auto manager = pair_->NewVocab(VocabKind::kSketch);
   for (const double temperature : {0.0, 0.8}) {
     RunConfig config{.drafter = DrafterKind::kEagle, .sampling = UpTo(60)};
@@ -180,7 +180,7 @@ TEST_F(StepCoverageEngineTest, TheSketchsShareIsFoundAndTheOutputStays) {
 }
 
 /// Over the full head, then by the sketch that was fitted meanwhile, in one run.
-TEST_F(StepCoverageEngineTest, ASketchIsLearnedWhileItRunsAndTheOutputStays) {
+TEST_F(StepCoverageEngineTest, SketchIsLearnedOnlineAndOutputKept) {
   const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/60);
   for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
     for (const VerifyMode verify : {VerifyMode::kCoupled, VerifyMode::kRejection}) {
@@ -218,7 +218,7 @@ TEST_F(StepCoverageEngineTest, ASketchIsLearnedWhileItRunsAndTheOutputStays) {
   }
 }
 
-TEST_F(StepCoverageEngineTest, TheBaseFindsItsSizeAndTheOutputStays) {
+TEST_F(StepCoverageEngineTest, BaseSizeIsFoundAndOutputKept) {
   const VocabTarget target{pair_->emit_size(), /*fingerprint=*/""};
   const std::string path = SourcePath("vocab_lists/demo.vocab.json");
   auto list = ReadVocabList(path, target);

@@ -21,7 +21,7 @@ std::unique_ptr<DynamicVocabularyManager> NewManager(const std::vector<TokenId>&
                                            {.dynamic_capacity = 4});
 }
 
-TEST(StepVocabsTest, ASnapshotIsTakenOnceAndHeldThroughTheStep) {
+TEST(StepVocabsTest, SnapshotIsTakenOncePerStep) {
   const auto own = NewManager({TokenId{1}}, 10), other = NewManager({TokenId{2}}, 10);
   auto vocabs = StepVocabs::Create(/*vocab_size=*/10, own.get(), /*drafter=*/nullptr);
   ASSERT_TRUE(vocabs.ok()) << vocabs.status();
@@ -38,7 +38,7 @@ TEST(StepVocabsTest, ASnapshotIsTakenOnceAndHeldThroughTheStep) {
   EXPECT_TRUE(vocabs->Of(work[0]).active->Contains(TokenId{7}));
 }
 
-TEST(StepVocabsTest, WorkThatNamesNoneHasTheFullHeadAndWhatDoesNotFitToo) {
+TEST(StepVocabsTest, MissingOrMismatchedVocabularyMeansFullHead) {
   const auto foreign = NewManager({TokenId{1}}, /*vocab_size=*/9);
   auto vocabs = StepVocabs::Create(/*vocab_size=*/10, /*own=*/nullptr, /*drafter=*/nullptr);
   ASSERT_TRUE(vocabs.ok()) << vocabs.status();
@@ -55,7 +55,7 @@ TEST(StepVocabsTest, WorkThatNamesNoneHasTheFullHeadAndWhatDoesNotFitToo) {
 
 class StepVocabsEngineTest : public EngineTest {};
 
-TEST_F(StepVocabsEngineTest, EachRequestOfABatchHasAVocabularyOfItsOwn) {
+TEST_F(StepVocabsEngineTest, EachRequestHasItsOwnVocabulary) {
   const auto prompts = TestPrompts(/*count=*/3, /*max_len=*/60);
   const auto manager = [&](absl::StatusOr<std::shared_ptr<const VocabBase>> base) {
     return *DynamicVocabularyManager::Create(*base, {.dynamic_capacity = 64});
@@ -127,7 +127,7 @@ TEST_F(StepVocabsEngineTest, EachRequestOfABatchHasAVocabularyOfItsOwn) {
   EXPECT_LT(together.stats[2].coverage(), together.stats[1].coverage());
 }
 
-TEST_F(StepVocabsEngineTest, AVocabularyThatDoesNotFitCostsItsRequestItsDraftsAlone) {
+TEST_F(StepVocabsEngineTest, MismatchedVocabularyDisablesDraftsOfItsRequestOnly) {
   const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/40);
   const auto plain = NewEngine(nullptr, nullptr);
   const auto drafter = pair_->NewDrafter(DrafterKind::kEagle, kSlots);
@@ -158,7 +158,7 @@ TEST_F(StepVocabsEngineTest, AVocabularyThatDoesNotFitCostsItsRequestItsDraftsAl
   EXPECT_NE(std::string(engine->draft_error().message()).find("90"), std::string::npos);
 }
 
-TEST_F(StepVocabsEngineTest, AVocabularyMayBecomeAnotherBetweenSteps) {
+TEST_F(StepVocabsEngineTest, VocabularyMayChangeBetweenSteps) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/60)[0];
   const auto plain = NewEngine(nullptr, nullptr);
   auto expected = MakeSequence(prompt, {.sampling = UpTo(60)}, pair_->emit_size());
@@ -191,7 +191,7 @@ TEST_F(StepVocabsEngineTest, AVocabularyMayBecomeAnotherBetweenSteps) {
   EXPECT_EQ(sequence->stats.num_mapping_faults, 0);
 }
 
-TEST(SmallerDraftTest, ActiveIdsNeedARowInItsHead) {
+TEST(SmallerDraftTest, ActiveIdsNeedDraftRow) {
   TempDir dir;
   TinyLlamaOptions tiny;
   ASSERT_TRUE(WriteTinyLlama(dir.Join("target"), tiny, /*seed=*/1).ok());

@@ -25,7 +25,7 @@ std::shared_ptr<const ActiveVocab> Over(std::initializer_list<int32_t> base) {
       ->Active();
 }
 
-TEST(TailDiscoveryTest, PromptAndOutputEnterOnceAndAgainBehindTheFullHead) {
+TEST(TailDiscoveryTest, PromptAndOutputEnterOnceAndAgainAfterFullHead) {
   const TailDiscovery discovery(/*continuation_rows=*/64, /*has_drafter=*/true);
   const auto sequence = MakeSequence(Ids({3, 5, 7}), {.max_tail_rows = 10}, kVocabSize);
   sequence->Emit(TokenId{9}, /*context_len=*/50);
@@ -46,7 +46,7 @@ TEST(TailDiscoveryTest, PromptAndOutputEnterOnceAndAgainBehindTheFullHead) {
   EXPECT_EQ(tail.SourceOf(TokenId{9}), RowSource::kOutput);
 }
 
-TEST(TailDiscoveryTest, WhatWaitsForTheStepEntersWithItAndIsGone) {
+TEST(TailDiscoveryTest, PendingIdsEnterAtStepAndAreCleared) {
   const TailDiscovery discovery(/*continuation_rows=*/2, /*has_drafter=*/true);
   const auto sequence = MakeSequence(Ids({3}), {.max_tail_rows = 10}, kVocabSize);
   Speculation& speculation = SpeculationOf(*sequence);
@@ -63,7 +63,7 @@ TEST(TailDiscoveryTest, WhatWaitsForTheStepEntersWithItAndIsGone) {
   EXPECT_TRUE(speculation.continuations.empty());
 }
 
-TEST(TailDiscoveryTest, OnlyRequestsWithRowsOfTheirOwnUseContinuations) {
+TEST(TailDiscoveryTest, OnlyRequestsWithTailUseContinuations) {
   const TailDiscovery discovery(/*continuation_rows=*/8, /*has_drafter=*/true);
   const TailDiscovery plain(/*continuation_rows=*/8, /*has_drafter=*/false);
   const auto with = MakeSequence(Ids({3}), {.max_tail_rows = 10}, kVocabSize);
@@ -78,7 +78,7 @@ TEST(TailDiscoveryTest, OnlyRequestsWithRowsOfTheirOwnUseContinuations) {
 
 class TailDiscoveryEngineTest : public EmptyBaseEngineTest {};
 
-TEST_F(TailDiscoveryEngineTest, RequestTailLearnsPromptAndEscapesWithinItsBound) {
+TEST_F(TailDiscoveryEngineTest, TailLearnsPromptAndEscapesWithinBound) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/120)[0];
   auto base = VocabBase::Create(std::vector<TokenId>{TokenId{13}}, pair_->emit_size());
   ASSERT_TRUE(base.ok());
@@ -106,7 +106,7 @@ TEST_F(TailDiscoveryEngineTest, RequestTailLearnsPromptAndEscapesWithinItsBound)
   EXPECT_TRUE(nothing->empty());
 }
 
-TEST_F(TailDiscoveryEngineTest, IdsOfTheRequestAreRowsFromTheFirstStepOn) {
+TEST_F(TailDiscoveryEngineTest, RequestIdsAreRowsFromFirstStep) {
   const Sequence::Options of{.sampling = UpTo(40), .max_tail_rows = 100};
   const auto plain = Run(of, {}, /*use_draft=*/false);
   const auto given = Run(of, {}, /*use_draft=*/true, plain->output());

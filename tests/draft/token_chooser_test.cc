@@ -53,7 +53,7 @@ std::vector<int32_t> OracleSupport(const std::vector<float>& logits, const Sampl
   return support;
 }
 
-TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
+TEST(TokenChooserTest, FiltersFollowDefinitions) {
   const uint64_t seed = 77;
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 3.0f);
@@ -88,7 +88,7 @@ TEST(TokenChooserTest, FiltersKeepWhatTheirDefinitionsKeep) {
   }
 }
 
-TEST(TokenChooserTest, CompactRowChoosesTheTokenOfTheFullRow) {
+TEST(TokenChooserTest, CompactRowChoosesSameTokenAsFullRow) {
   // Where the active rows hold all tokens (in another order), every choice is the same.
   const int64_t vocab_size = 64;
   auto base = VocabBase::Create({}, vocab_size);
@@ -121,7 +121,7 @@ TEST(TokenChooserTest, CompactRowChoosesTheTokenOfTheFullRow) {
   }
 }
 
-TEST(TokenChooserTest, PenaltiesSeeThePromptTheOutputAndTheDraft) {
+TEST(TokenChooserTest, PenaltiesSeePromptOutputAndDraft) {
   SamplingParams params;
   params.repetition_penalty = 2.0;
   params.presence_penalty = 0.5;
@@ -160,7 +160,7 @@ TEST(TokenChooserTest, StopTokensAreBannedBeforeMinNewTokens) {
   EXPECT_EQ(*chooser.Choose(), DraftId{3});
 }
 
-TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
+TEST(TokenChooserTest, BansFollowDefinitions) {
   constexpr uint64_t kSeed = 31;
   std::mt19937 random(kSeed);
   const int32_t vocab_size = 12;
@@ -191,7 +191,7 @@ TEST(TokenChooserTest, BansKeepWhatTheirDefinitionsKeep) {
     }
     params.bans = std::make_shared<const TokenBans>(allowed, bad_words);
     const std::vector<int32_t> output = some(4), drafted = some(3);
-    // Words of the prompt are none of the output's.
+    // Words of the prompt do not count as output.
     const auto sequence = MakeSequence(params, {0, 1, 2, 0, 1}, output, vocab_size);
     std::vector<TokenId> drafted_ids, so_far;
     for (int32_t id : drafted) drafted_ids.push_back(TokenId{id});
@@ -262,7 +262,7 @@ TEST(TokenChooserTest, DegenerateRows) {
   }
 }
 
-TEST(SamplingParamsTest, RefusesEveryValueOutOfRange) {
+TEST(SamplingParamsTest, RejectsEveryValueOutOfRange) {
   const auto refused = [](auto change, const std::string& word) {
     SamplingParams params;
     change(params);

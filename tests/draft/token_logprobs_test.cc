@@ -15,7 +15,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-TEST(TokenLogprobsTest, AreTheLogSoftmaxAndItsLargest) {
+TEST(TokenLogprobsTest, ReturnsLogSoftmaxAndLargest) {
   constexpr uint64_t kSeed = 20261121;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937_64 random(kSeed);
@@ -44,7 +44,7 @@ TEST(TokenLogprobsTest, AreTheLogSoftmaxAndItsLargest) {
   }
 }
 
-TEST(TokenLogprobsTest, PaddingTakesItsShareAndIsNotTold) {
+TEST(TokenLogprobsTest, PaddingTakesItsShareButIsNotReported) {
   const std::vector<float> logits = {1.0f, 2.0f};
   TokenInfo info;
   AddLogprobs(logits, RowIds(2), TokenId{0}, /*num_top=*/3, info, std::vector<float>{5.0f, kNaN});
@@ -63,14 +63,14 @@ TEST(TokenLogprobsTest, PaddingTakesItsShareAndIsNotTold) {
   EXPECT_EQ(info.logprob, -kInfinity);
 }
 
-TEST(TokenLogprobsTest, ATokenWithoutARowHasNoProbability) {
+TEST(TokenLogprobsTest, TokenWithoutRowHasNoProbability) {
   TokenInfo info;
   AddLogprobs(std::vector<float>{1.0f, 2.0f}, RowIds(2), TokenId{2}, /*num_top=*/1, info);
   EXPECT_EQ(info.logprob, -kInfinity);
   EXPECT_EQ(info.top[0].first, TokenId{1});
 }
 
-TEST(TokenLogprobsTest, WhatIsNoNumberHasNoProbability) {
+TEST(TokenLogprobsTest, NanHasNoProbability) {
   TokenInfo info;
   AddLogprobs(std::vector<float>{kNaN, 1.0f, -kInfinity, 1.0f}, RowIds(4), TokenId{3},
               /*num_top=*/4, info);

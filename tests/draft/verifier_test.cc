@@ -1,6 +1,6 @@
-// Both ways of judging drafts have the target's distribution. Sequences of two tokens are drawn
-// many times with fixed seeds from synthetic models, and the counts of token pairs are compared
-// with the exact distribution.
+// Both verifications have the target's distribution. Sequences of two tokens are drawn many times
+// with fixed seeds from synthetic models. The counts of token pairs are compared with the exact
+// distribution.
 
 #include "draft/verifier.h"
 
@@ -71,7 +71,7 @@ std::vector<double> Distribution(const std::vector<float>& logits, const Samplin
 
 struct Scenario {
   Model target, draft;
-  std::vector<TokenId> active;  // what the draft can say; empty: everything
+  std::vector<TokenId> active;  // tokens that the draft can emit; empty: all
   SamplingParams params;
   VerifyMode mode;
   double draft_p_min = 0.0;
@@ -249,7 +249,7 @@ TEST_P(VerifierDistributionTest, DraftOffersTargetZeroMassNeverEmitsIt) {
   ExpectTargetDistribution(scenario);
 }
 
-TEST_P(VerifierDistributionTest, ChainsThatEndWhereTheDraftDoubts) {
+TEST_P(VerifierDistributionTest, ChainsThatEndAtLowConfidence) {
   // Between the confidences of the draft, so that chains of both lengths occur.
   for (double p_min : {0.6, 0.63, 0.67}) {
     Scenario scenario = Base();
@@ -261,8 +261,8 @@ TEST_P(VerifierDistributionTest, ChainsThatEndWhereTheDraftDoubts) {
   }
 }
 
-TEST_P(VerifierDistributionTest, ChainsThatEndByTheirCosts) {
-  // Of what usual_acceptance, 0.8 at first, makes of the confidences.
+TEST_P(VerifierDistributionTest, ChainsThatEndByCost) {
+  // Passes at which usual_acceptance, initially 0.8, ends chains at the confidences.
   for (double pass : {0.48, 0.5, 0.535}) {
     Scenario scenario = Base();
     scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
@@ -273,7 +273,7 @@ TEST_P(VerifierDistributionTest, ChainsThatEndByTheirCosts) {
   }
 }
 
-TEST_P(VerifierDistributionTest, ChainsThatGoOnWithWhatTheTextRepeats) {
+TEST_P(VerifierDistributionTest, ChainsContinuedByCopies) {
   const uint64_t seed = 23;
   std::mt19937_64 random(seed);
   for (double p_min : {0.6, 0.7}) {
@@ -348,25 +348,25 @@ std::vector<int32_t> Output(const Sequence& sequence) {
   return ids;
 }
 
-TEST(VerifierRunTest, EarlyRejectionEmitsTheCorrectionAlone) {
+TEST(VerifierRunTest, EarlyRejectionEmitsCorrectionOnly) {
   const GreedyRound round = VerifyGreedy({5, 6, 7}, {4, 6, 7, 8});
   EXPECT_EQ(round.num_accepted, 0);
   EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({4}));
 }
 
-TEST(VerifierRunTest, LateRejectionKeepsTheAcceptedRun) {
+TEST(VerifierRunTest, LateRejectionKeepsAcceptedRun) {
   const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 1, 8});
   EXPECT_EQ(round.num_accepted, 2);
   EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5, 6, 1}));
 }
 
-TEST(VerifierRunTest, AllAcceptedAppendsTheBonus) {
+TEST(VerifierRunTest, AllAcceptedAppendsBonus) {
   const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 7, 8});
   EXPECT_EQ(round.num_accepted, 3);
   EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5, 6, 7, 8}));
 }
 
-TEST(VerifierRunTest, StopTokenInsideAnAcceptedRunCutsThere) {
+TEST(VerifierRunTest, StopTokenCutsAcceptedRun) {
   Sequence::Options options;
   options.sampling.stop_token_ids = {TokenId{6}};
   const GreedyRound round = VerifyGreedy({5, 6, 7}, {5, 6, 7, 8}, options);
@@ -387,14 +387,14 @@ TEST(VerifierRunTest, StopCallbackAndLengthCutAcceptedRuns) {
   EXPECT_EQ(round.sequence->finish_reason(), FinishReason::kLength);
 }
 
-TEST(VerifierRunTest, RowWithoutAnyNumberFailsTheSequenceAndKeepsWhatStood) {
+TEST(VerifierRunTest, NanRowFailsSequenceAndKeepsAcceptedTokens) {
   const GreedyRound round = VerifyGreedy({5, 6}, {5, -1, 7});
   EXPECT_EQ(Output(*round.sequence), std::vector<int32_t>({5}));
   EXPECT_EQ(round.sequence->finish_reason(), FinishReason::kError);
   EXPECT_EQ(round.sequence->error().code(), absl::StatusCode::kInternal);
 }
 
-TEST(VerifierRunTest, AnErrorIsTheClientsWhereItsBansAreToBlameAlone) {
+TEST(VerifierRunTest, ErrorIsInvalidArgumentIfOnlyBansCauseIt) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   Sequence::Options options;
   options.sampling.bans = std::make_shared<const TokenBans>(

@@ -28,7 +28,7 @@ double ByTheBook(HeadActivation activation, double x) {
   return NAN;
 }
 
-TEST(ActivationTest, EachIsItsFormula) {
+TEST(ActivationTest, EachMatchesItsFormula) {
   for (const HeadActivation activation :
        {HeadActivation::kIdentity, HeadActivation::kTanh, HeadActivation::kGelu,
         HeadActivation::kGeluTanh, HeadActivation::kRelu, HeadActivation::kSigmoid,
@@ -44,7 +44,7 @@ TEST(ActivationTest, EachIsItsFormula) {
   }
 }
 
-TEST(ActivationTest, NamesAreTorchsAndTransformers) {
+TEST(ActivationTest, NamesMatchTorchAndTransformers) {
   EXPECT_EQ(FindTorchActivation("torch.nn.modules.activation.GELU"), HeadActivation::kGelu);
   EXPECT_EQ(FindTorchActivation("torch.nn.modules.linear.Identity"), HeadActivation::kIdentity);
   EXPECT_EQ(FindTorchActivation("torch.nn.Tanh"), HeadActivation::kTanh);

@@ -55,7 +55,7 @@ TEST(ClassifierConfigTest, ReadsEveryField) {
   EXPECT_TRUE(IsSequenceClassifier(ModelSource::OfDirectory(dir.dir().path())));
 }
 
-TEST(ClassifierConfigTest, LabelsAreTransformersTwoWhereNoneAreNamed) {
+TEST(ClassifierConfigTest, LabelsDefaultToTwoLikeTransformers) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/id2label", nullptr);
   auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
@@ -68,7 +68,7 @@ TEST(ClassifierConfigTest, LabelsAreTransformersTwoWhereNoneAreNamed) {
   EXPECT_EQ(config->score_function, ScoreFunction::kSigmoid);
 }
 
-TEST(ClassifierConfigTest, NewerFieldsOfTheScoreFunctionOutrankOlderOnes) {
+TEST(ClassifierConfigTest, NewerScoreFunctionFieldsOverrideOlder) {
   ModelDir dir = GoodDir();
   const auto expect = [&dir](ScoreFunction function) {
     const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir.Write()));
@@ -87,7 +87,7 @@ TEST(ClassifierConfigTest, NewerFieldsOfTheScoreFunctionOutrankOlderOnes) {
 }
 
 // As sentence-transformers has it (tests/reference/make_inputs_golden.py).
-TEST(ClassifierConfigTest, OneLabelHasTheFunctionOfACrossEncoder) {
+TEST(ClassifierConfigTest, OneLabelHasCrossEncoderFunction) {
   const auto cases =
       ReadJsonFile(SourcePath("tests/reference/golden/functions.json"), 1 << 20).value();
   ASSERT_FALSE(cases.empty());
@@ -104,7 +104,7 @@ TEST(ClassifierConfigTest, OneLabelHasTheFunctionOfACrossEncoder) {
   }
 }
 
-TEST(ClassifierConfigTest, OtherCrossEncodersAreRefusedForWhatTheyAre) {
+TEST(ClassifierConfigTest, OtherCrossEncodersAreRejectedByArchitecture) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/architectures", R"(["MPNetForSequenceClassification"])");
   EXPECT_TRUE(RefuseOtherCrossEncoder(ModelSource::OfDirectory(dir.Write())).ok());
@@ -120,7 +120,7 @@ TEST(ClassifierConfigTest, OtherCrossEncodersAreRefusedForWhatTheyAre) {
   EXPECT_TRUE(RefuseOtherCrossEncoder(ModelSource::OfDirectory(dir.Write())).ok());
 }
 
-TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsNoScore) {
+TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsRejected) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/id2label", R"({"0": "relevance"})");
   dir.Change(kConfig, "/problem_type", "\"single_label_classification\"");
@@ -135,7 +135,7 @@ TEST(ClassifierConfigTest, SoftmaxOverOneLabelIsNoScore) {
   }
 }
 
-TEST(ClassifierConfigTest, FurtherModulesAreRefused) {
+TEST(ClassifierConfigTest, FurtherModulesAreRejected) {
   ModelDir dir = GoodDir();
   AddCrossEncoderModules(dir);
   EXPECT_TRUE(ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).ok());
@@ -145,7 +145,7 @@ TEST(ClassifierConfigTest, FurtherModulesAreRefused) {
               {"modules.json", "module 1", "Dense"});
 }
 
-TEST(ClassifierConfigTest, TheProblemTypeSaysWhatBecomesOfLogitsWhereNoFunctionIsNamed) {
+TEST(ClassifierConfigTest, ProblemTypeSelectsDefaultFunction) {
   ModelDir dir = GoodDir();
   const auto function = [&dir] {
     return ReadClassifierConfig(ModelSource::OfDirectory(dir.Write())).value().score_function;
@@ -161,7 +161,7 @@ TEST(ClassifierConfigTest, TheProblemTypeSaysWhatBecomesOfLogitsWhereNoFunctionI
   EXPECT_EQ(function(), ScoreFunction::kRaw);
 }
 
-TEST(ClassifierConfigTest, ADecoderWithOneLabelHasTheSigmoidToo) {
+TEST(ClassifierConfigTest, DecoderWithOneLabelHasSigmoid) {
   for (const char* name : {"Llama", "Mistral", "Qwen2", "Qwen3", "Gemma"}) {
     SCOPED_TRACE(name);
     ModelDir dir = GoodDir();
@@ -189,7 +189,7 @@ void PrintTo(const WrongField& wrong, std::ostream* out) {
 
 class WrongFieldTest : public testing::TestWithParam<WrongField> {};
 
-TEST_P(WrongFieldTest, IsRefusedByFileFieldValueAndBound) {
+TEST_P(WrongFieldTest, IsRejectedByFileFieldValueAndBound) {
   const WrongField& wrong = GetParam();
   ModelDir dir = GoodDir();
   dir.Change(wrong.file, wrong.pointer, wrong.value);
@@ -248,7 +248,7 @@ INSTANTIATE_TEST_SUITE_P(
                    kInvalid,
                    {"sbert_ce_default_activation_function = 2"}}));
 
-TEST(ClassifierConfigTest, TooManyLabelsAreRefused) {
+TEST(ClassifierConfigTest, TooManyLabelsAreRejected) {
   nlohmann::json labels = nlohmann::json::object();
   for (int i = 0; i <= 1 << 16; ++i) labels[std::to_string(i)] = "";
   ModelDir dir = GoodDir();
@@ -257,7 +257,7 @@ TEST(ClassifierConfigTest, TooManyLabelsAreRefused) {
               {kConfig, "id2label has 65537 labels, not in [1, 65536]"});
 }
 
-TEST(ClassifierConfigTest, OtherDirectoriesAreNoClassifiers) {
+TEST(ClassifierConfigTest, OtherDirectoriesAreNotClassifiers) {
   ModelDir dir = GoodDir();
   dir.Change(kConfig, "/architectures", "[\"BertModel\"]");
   EXPECT_FALSE(IsSequenceClassifier(ModelSource::OfDirectory(dir.Write())));

@@ -19,7 +19,7 @@ namespace {
 
 using Architecture = ClassifierConfig::Architecture;
 
-/// Of tests/reference/golden/embed/classifier/modernbert_cls: 16 wide, 3 labels.
+/// The head of tests/reference/golden/embed/classifier/modernbert_cls: 16 wide, 3 labels.
 class ClassifierHeadTest : public testing::Test {
  protected:
   ClassifierHeadTest() {
@@ -36,7 +36,7 @@ class ClassifierHeadTest : public testing::Test {
   std::optional<ClassifierHead> head_;
 };
 
-TEST_F(ClassifierHeadTest, BitsAreTheSameAloneInAnyBatchAndWithAnyNumberOfThreads) {
+TEST_F(ClassifierHeadTest, BitsAreIndependentOfBatchAndThreads) {
   const uint32_t seed = std::random_device()();
   std::printf("seed %u\n", seed);
   std::mt19937 random(seed);
@@ -52,7 +52,7 @@ TEST_F(ClassifierHeadTest, BitsAreTheSameAloneInAnyBatchAndWithAnyNumberOfThread
   }
 }
 
-TEST_F(ClassifierHeadTest, ScoresByTheCheckpointsFunctionUnlessToldOtherwise) {
+TEST_F(ClassifierHeadTest, ScoresByCheckpointFunctionUnlessOverridden) {
   std::mt19937 random(1);
   const OwnedStates states = RandomStates({4}, /*hidden=*/16, random);
   EXPECT_EQ(VectorOf(head_->Score(states.view(), std::nullopt, pool_), 0),
@@ -96,9 +96,9 @@ class ClassifierWeightsTest : public testing::Test {
   ThreadPool pool_{/*num_threads=*/1};
 };
 
-TEST_F(ClassifierWeightsTest, AllCountAsKnown) { EXPECT_TRUE(Load(tensors_).ok()); }
+TEST_F(ClassifierWeightsTest, AllTensorsAreKnown) { EXPECT_TRUE(Load(tensors_).ok()); }
 
-TEST_F(ClassifierWeightsTest, ASoftmaxOverTheirOneLabelFailsEachSequence) {
+TEST_F(ClassifierWeightsTest, SoftmaxOverOneLabelFailsEachSequence) {
   const TempDir dir;
   ASSERT_TRUE(WriteSafetensors(dir.Join("model.safetensors"), tensors_).ok());
   auto checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir.path()), {});
@@ -115,7 +115,7 @@ TEST_F(ClassifierWeightsTest, ASoftmaxOverTheirOneLabelFailsEachSequence) {
   }
 }
 
-TEST_F(ClassifierWeightsTest, EachMissingOneIsNamed) {
+TEST_F(ClassifierWeightsTest, EachMissingTensorIsNamed) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     std::vector<StoredTensor> tensors = tensors_;
     tensors.erase(tensors.begin() + static_cast<int64_t>(i));
@@ -123,7 +123,7 @@ TEST_F(ClassifierWeightsTest, EachMissingOneIsNamed) {
   }
 }
 
-TEST_F(ClassifierWeightsTest, WrongOnesAreNamed) {
+TEST_F(ClassifierWeightsTest, WrongTensorsAreNamed) {
   tensors_[2] = MakeTensor("classifier.out_proj.weight", {2, 2}, {1, 2, 3, 4}, DType::kF32);
   ExpectError(Load(tensors_), absl::StatusCode::kInvalidArgument,
               {"classifier.out_proj.weight", "[2, 2]", "[1, 2]"});
@@ -132,7 +132,7 @@ TEST_F(ClassifierWeightsTest, WrongOnesAreNamed) {
               {"classifier.out_proj.weight", "infinite"});
 }
 
-TEST(ScoreFunctionTest, SoftmaxOverOneLabelIsRefused) {
+TEST(ScoreFunctionTest, SoftmaxOverOneLabelIsRejected) {
   ExpectError(CheckScoreFunction(ScoreFunction::kSoftmax, 1), absl::StatusCode::kInvalidArgument,
               {"softmax over one label"});
   EXPECT_TRUE(CheckScoreFunction(ScoreFunction::kSoftmax, 2).ok());

@@ -36,11 +36,11 @@ struct EmbedGolden {
   OwnedStates states;  // of `hidden` and `seq_begin`
 };
 
-/// Of tests/reference/golden/embed/`name`.
+/// Path and contents of tests/reference/golden/embed/`name`.
 std::string EmbedGoldenDir(const std::string& name);
 EmbedGolden ReadEmbedGolden(const std::string& dir, int64_t hidden);
 
-/// Those of sequence `seq`, which has some.
+/// Returns the vector of sequence `seq`, which must have one.
 std::vector<float> VectorOf(const SequenceVectors& vectors, int64_t seq);
 
 /// The same bits, NaN or not.

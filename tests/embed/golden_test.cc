@@ -22,7 +22,7 @@ using nlohmann::json;
 
 class ClassifierGoldenTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(ClassifierGoldenTest, LogitsAndScoresAreTransformers) {
+TEST_P(ClassifierGoldenTest, LogitsAndScoresMatchTransformers) {
   ThreadPool pool(2);
   const std::string dir = EmbedGoldenDir(std::string("classifier/") + GetParam());
   const auto config = ReadClassifierConfig(ModelSource::OfDirectory(dir));
@@ -60,7 +60,7 @@ class VectorGoldenTest : public testing::TestWithParam<const char*> {
   const std::string dir_ = EmbedGoldenDir(std::string("vectors/") + GetParam());
 };
 
-TEST_P(VectorGoldenTest, SettingsAreSentenceTransformers) {
+TEST_P(VectorGoldenTest, SettingsMatchSentenceTransformers) {
   const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir_));
   ASSERT_TRUE(config.ok()) << config.status();
   const std::map<Pooling, std::string> poolings = {
@@ -94,7 +94,7 @@ TEST_P(VectorGoldenTest, SettingsAreSentenceTransformers) {
   EXPECT_EQ(got, *want);
 }
 
-TEST_P(VectorGoldenTest, VectorsAreSentenceTransformers) {
+TEST_P(VectorGoldenTest, VectorsMatchSentenceTransformers) {
   ThreadPool pool(2);
   const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir_));
   ASSERT_TRUE(config.ok()) << config.status();

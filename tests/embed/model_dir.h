@@ -9,8 +9,8 @@
 
 namespace shortlist {
 
-/// The JSON files of a model directory, by their path in there, to be written down as they are or
-/// with one change.
+/// The JSON files of a model directory, by relative path. Write() writes them; Change() changes one
+/// member first.
 class ModelDir {
  public:
   explicit ModelDir(std::map<std::string, nlohmann::json> files) : files_(std::move(files)) {}

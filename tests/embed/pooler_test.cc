@@ -60,7 +60,7 @@ class PoolingTest : public testing::TestWithParam<Pooling> {
   ThreadPool pool_{/*num_threads=*/1};
 };
 
-TEST_P(PoolingTest, MixedBatchIsWhatEachSequenceIsByTheBook) {
+TEST_P(PoolingTest, MixedBatchMatchesDefinitionPerSequence) {
   std::mt19937 random(Seed());
   const auto below = [&random](int64_t bound) {
     return static_cast<int64_t>(random() % static_cast<uint32_t>(bound));
@@ -96,7 +96,7 @@ TEST_P(PoolingTest, MixedBatchIsWhatEachSequenceIsByTheBook) {
   }
 }
 
-TEST_P(PoolingTest, BitsAreTheSameAloneInAnyBatchAndWithAnyNumberOfThreads) {
+TEST_P(PoolingTest, BitsAreIndependentOfBatchAndThreads) {
   std::mt19937 random(Seed());
   const OwnedStates states = RandomStates({3, 1, 200, 17, 64, 2, 5}, /*hidden=*/129, random);
   const Pooler pooler = MakePooler({.pooling = GetParam(), .hidden = 129});
@@ -115,7 +115,7 @@ TEST_P(PoolingTest, BitsAreTheSameAloneInAnyBatchAndWithAnyNumberOfThreads) {
   }
 }
 
-TEST_P(PoolingTest, WhatIsNotFiniteFailsItsSequenceAlone) {
+TEST_P(PoolingTest, NonFiniteStateFailsItsSequenceOnly) {
   std::mt19937 random(Seed());
   const OwnedStates good = RandomStates({4, 6, 5}, /*hidden=*/9, random);
   const Pooler pooler = MakePooler({.pooling = GetParam(), .hidden = 9});
@@ -133,7 +133,7 @@ TEST_P(PoolingTest, WhatIsNotFiniteFailsItsSequenceAlone) {
   }
 }
 
-TEST_P(PoolingTest, ZeroVectorFailsOnlyWhereItIsToBeNormalised) {
+TEST_P(PoolingTest, ZeroVectorFailsOnlyWhenNormalised) {
   std::mt19937 random(Seed());
   OwnedStates states = RandomStates({2, 3, 2}, /*hidden=*/6, random);
   for (int64_t token = 0; token < 3; ++token) {
@@ -162,7 +162,7 @@ TEST_P(PoolingTest, ExtremeStatesNeitherOverflowNorVanish) {
   }
 }
 
-TEST_P(PoolingTest, BadRequestsFailTheirSequencesAlone) {
+TEST_P(PoolingTest, BadRequestsFailTheirSequencesOnly) {
   std::mt19937 random(Seed());
   const OwnedStates states = RandomStates({2, 0, 3, 1, 2}, /*hidden=*/8, random);
   const Pooler pooler = MakePooler({.pooling = GetParam(), .hidden = 8, .include_prompt = false});
@@ -227,7 +227,7 @@ TEST(PoolerLayersTest, ApplyBetweenPoolingAndSlicing) {
   EXPECT_EQ(VectorOf(vectors, 1), std::vector<float>{3.0f});
 }
 
-TEST(PoolerLayersTest, OverflowFailsItsSequenceAlone) {
+TEST(PoolerLayersTest, OverflowFailsItsSequenceOnly) {
   ThreadPool pool(2);
   const TempDir dir;
   const DenseShape shape = {1, 1, /*has_bias=*/false};
@@ -241,7 +241,7 @@ TEST(PoolerLayersTest, OverflowFailsItsSequenceAlone) {
   EXPECT_EQ(VectorOf(vectors, 2), std::vector<float>{1.0f});
 }
 
-TEST(PoolerLayersTest, BitsAreTheSameAloneAndInAnyBatch) {
+TEST(PoolerLayersTest, BitsAreIndependentOfBatch) {
   std::mt19937 random(Seed());
   std::normal_distribution<float> normal;
   const TempDir dir;
@@ -260,7 +260,7 @@ TEST(PoolerLayersTest, BitsAreTheSameAloneAndInAnyBatch) {
   }
 }
 
-TEST(PoolerLayersTest, LayerThatDoesNotFitIsRefused) {
+TEST(PoolerLayersTest, MismatchedLayerIsRejected) {
   ThreadPool pool(1);
   const TempDir dir;
   const DenseShape shape = {1, 2, /*has_bias=*/false};

@@ -84,7 +84,7 @@ TEST(SentenceTransformersTest, ReadsEveryField) {
   EXPECT_FALSE(config->default_prompt_name.has_value());
 }
 
-TEST(SentenceTransformersTest, ASpladePoolingMakesSparseVectorsAlone) {
+TEST(SentenceTransformersTest, SpladePoolingMakesOnlySparseVectors) {
   const std::string prefix = "sentence_transformers.sparse_encoder.models.";
   ModelDir dir({{"modules.json",
                  {{{"path", ""}, {"type", prefix + "MLMTransformer"}},
@@ -107,7 +107,7 @@ TEST(SentenceTransformersTest, ASpladePoolingMakesSparseVectorsAlone) {
   ExpectError(StatusOf(dir), kUnimplemented, {"modules.json", "SpladePooling"});
 }
 
-TEST(SentenceTransformersTest, FramingTokensAreThoseOfTheTokenizersFiles) {
+TEST(SentenceTransformersTest, FramingTokensComeFromTokenizerFiles) {
   ModelDir dir({{"tokenizer_config.json", {{"cls_token", "<s>"}, {"mask_token", "<mask>"}}},
                 {"special_tokens_map.json", {{"unk_token", {{"content", "<unk>"}}}}}});
   EXPECT_THAT(*ReadFramingTokens(ModelSource::OfDirectory(dir.Write())).value(),
@@ -124,7 +124,7 @@ struct Malformed {
   const char* pointer;
   const char* value;  // null: removed
   absl::StatusCode code;
-  std::vector<std::string> message;  // parts of it, beside the file's name
+  std::vector<std::string> message;  // parts of it, in addition to the file's name
 };
 
 void PrintTo(const Malformed& wrong, std::ostream* out) {
@@ -133,7 +133,7 @@ void PrintTo(const Malformed& wrong, std::ostream* out) {
 
 class MalformedTest : public testing::TestWithParam<Malformed> {};
 
-TEST_P(MalformedTest, IsRefusedByFileFieldValueAndBound) {
+TEST_P(MalformedTest, IsRejectedByFileFieldValueAndBound) {
   const Malformed& wrong = GetParam();
   ModelDir dir = GoodDir();
   dir.Change(wrong.file, wrong.pointer, wrong.value);
@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{kConfig, "/hidden_size", nullptr, kInvalid, {"hidden_size is missing"}},
         Malformed{kConfig, "/hidden_size", "32", kInvalid, {"hidden_size = 32 is not 16"}}));
 
-TEST(SentenceTransformersTest, LongTextsAreRefusedWithTheirSize) {
+TEST(SentenceTransformersTest, LongTextsAreRejectedWithSize) {
   const std::string long_text = "\"" + std::string(70'000, 'x') + "\"";
   const std::string long_name = "\"" + std::string(300, 'x') + "\"";
   for (const auto& [file, pointer, text] :
@@ -364,7 +364,7 @@ TEST(SentenceTransformersTest, LongTextsAreRefusedWithTheirSize) {
   ExpectError(StatusOf(dir), kInvalid, {kModel, "name of 300 bytes, more than 256"});
 }
 
-TEST(SentenceTransformersTest, TooManyPromptsAreRefused) {
+TEST(SentenceTransformersTest, TooManyPromptsAreRejected) {
   json prompts = json::object();
   for (int i = 0; i < 1025; ++i) prompts[std::to_string(i)] = "";
   ModelDir dir = GoodDir();
@@ -372,7 +372,7 @@ TEST(SentenceTransformersTest, TooManyPromptsAreRefused) {
   ExpectError(StatusOf(dir), kInvalid, {kModel, "1025 members, more than 1024"});
 }
 
-TEST(SentenceTransformersTest, SymbolicLinkOutOfTheDirectoryIsRefused) {
+TEST(SentenceTransformersTest, SymbolicLinkOutOfDirectoryIsRejected) {
   ModelDir outside = GoodDir();
   outside.Write();
   ModelDir dir = GoodDir();
@@ -383,7 +383,7 @@ TEST(SentenceTransformersTest, SymbolicLinkOutOfTheDirectoryIsRefused) {
   ExpectError(StatusOf(dir), kInvalid, {kModules, "module 1", "path = \"link\" leaves"});
 }
 
-TEST(SentenceTransformersTest, DirectoryThatIsALinkItselfIsRead) {
+TEST(SentenceTransformersTest, LinkedDirectoryIsRead) {
   ModelDir dir = GoodDir();
   const TempDir links;
   std::filesystem::create_directory_symlink(dir.Write(), links.Join("model"));
@@ -391,7 +391,7 @@ TEST(SentenceTransformersTest, DirectoryThatIsALinkItselfIsRead) {
   EXPECT_TRUE(config.ok()) << config.status();
 }
 
-TEST(SentenceTransformersTest, OldFlagsWithoutAnyMeanMean) {
+TEST(SentenceTransformersTest, NoOldFlagMeansMeanPooling) {
   ModelDir dir = GoodDir();
   dir.Change(kPooling, "/pooling_mode_cls_token", "false");
   const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
@@ -399,7 +399,7 @@ TEST(SentenceTransformersTest, OldFlagsWithoutAnyMeanMean) {
   EXPECT_EQ(config->pooling, Pooling::kMean);
 }
 
-TEST(SentenceTransformersTest, EachUnsupportedFlagIsRefusedByName) {
+TEST(SentenceTransformersTest, EachUnsupportedFlagIsRejectedByName) {
   for (const char* flag : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
                            "pooling_mode_weightedmean_tokens"}) {
     ModelDir dir = GoodDir();
@@ -409,13 +409,13 @@ TEST(SentenceTransformersTest, EachUnsupportedFlagIsRefusedByName) {
   }
 }
 
-TEST(SentenceTransformersTest, ModulesWithoutPoolingAreRefused) {
+TEST(SentenceTransformersTest, ModulesWithoutPoolingAreRejected) {
   ModelDir dir = GoodDir();
   for (int i = 0; i < 3; ++i) dir.Change(kModules, "/1", nullptr);
   ExpectError(StatusOf(dir), kInvalid, {kModules, "no Pooling"});
 }
 
-TEST(SentenceTransformersTest, TransformerMayLieInADirectoryOfItsOwn) {
+TEST(SentenceTransformersTest, TransformerMayHaveItsOwnDirectory) {
   ModelDir dir = GoodDir();
   dir.Change(kModules, "/0/path", "\"0_Transformer\"");
   dir.Change(kConfig, "", nullptr);
@@ -427,7 +427,7 @@ TEST(SentenceTransformersTest, TransformerMayLieInADirectoryOfItsOwn) {
   EXPECT_EQ(config->max_seq_len, 77);
 }
 
-TEST(SentenceTransformersTest, TokenizersMaximumCountsWhereThereIsNoOther) {
+TEST(SentenceTransformersTest, TokenizerMaximumIsFallback) {
   const std::pair<const char*, std::optional<int64_t>> cases[] = {
       {"512", 512}, {"1000000000000000019884624838656", std::nullopt}, {"1e30", std::nullopt}};
   for (const auto& [value, want] : cases) {
@@ -446,7 +446,7 @@ TEST(SentenceTransformersTest, TokenizersMaximumCountsWhereThereIsNoOther) {
   ExpectError(StatusOf(dir), kInvalid, {"tokenizer_config.json", "model_max_length = \"512\""});
 }
 
-TEST(SentenceTransformersTest, WithoutModulesTheArchitectureDecides) {
+TEST(SentenceTransformersTest, WithoutModulesArchitectureDecides) {
   const std::pair<const char*, Pooling> cases[] = {
       {"BertModel", Pooling::kCls},         {"XLMRobertaModel", Pooling::kCls},
       {"ModernBertModel", Pooling::kCls},   {"Contriever", Pooling::kMean},
@@ -473,7 +473,7 @@ TEST(SentenceTransformersTest, WithoutModulesTheArchitectureDecides) {
   ExpectError(StatusOf(unknown), kInvalid, {kConfig, "architectures is missing"});
 }
 
-TEST(SentenceTransformersTest, WhatModulesAreMadeOfIsRefusedByItsArchitecture) {
+TEST(SentenceTransformersTest, UnsupportedArchitecturesAreRejectedByName) {
   ModelDir dir = GoodDir();
   for (const char* name : {"T5EncoderModel", "MPNetModel", "GPT2Model", "SiglipModel"}) {
     dir.Change(kConfig, "/architectures", (std::string("[\"") + name + "\"]").c_str());
@@ -482,7 +482,7 @@ TEST(SentenceTransformersTest, WhatModulesAreMadeOfIsRefusedByItsArchitecture) {
   }
 }
 
-TEST(SentenceTransformersTest, AnEagle3HeadIsNoEncoder) {
+TEST(SentenceTransformersTest, Eagle3HeadIsNotAnEncoder) {
   ModelDir dir({{kConfig, {{"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 2}}}});
   const StoredTensor fc =
       MakeTensor("fc.weight", {2, 6}, std::vector<float>(12, 0.5f), DType::kF32);
@@ -510,7 +510,7 @@ class DenseWeightsTest : public testing::Test {
 
 TEST_F(DenseWeightsTest, AreReadInAnyFloatType) { EXPECT_TRUE(Load({weight_, bias_}).ok()); }
 
-TEST_F(DenseWeightsTest, MissingWrongAndUnknownTensorsAreRefused) {
+TEST_F(DenseWeightsTest, MissingWrongAndUnknownTensorsAreRejected) {
   ExpectError(Load({weight_}), kNotFound, {"2_Dense", "linear.bias"});
   ExpectError(Load({bias_}), kNotFound, {"2_Dense", "linear.weight"});
   const StoredTensor narrow =
@@ -522,7 +522,7 @@ TEST_F(DenseWeightsTest, MissingWrongAndUnknownTensorsAreRefused) {
   ExpectError(Load({weight_, bias_, extra}), kInvalid, {"residual.weight"});
 }
 
-TEST_F(DenseWeightsTest, MissingFilesAreRefused) {
+TEST_F(DenseWeightsTest, MissingFilesAreRejected) {
   ModelDir dir = GoodDir();
   const auto config = ReadEmbeddingConfig(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(config.ok()) << config.status();

@@ -44,7 +44,7 @@ std::vector<SparseWeight> RandomWeights(std::mt19937& random, int32_t num_ids) {
   return weights;
 }
 
-TEST(CutWeightsTest, KeepsTheLargestAboveTheThreshold) {
+TEST(CutWeightsTest, KeepsLargestAboveThreshold) {
   std::mt19937 random(Seed());
   for (int round = 0; round < 300; ++round) {
     const std::vector<SparseWeight> all = RandomWeights(random, 1 + random() % 40);
@@ -66,7 +66,7 @@ TEST(CutWeightsTest, KeepsTheLargestAboveTheThreshold) {
   }
 }
 
-TEST(SparseDotTest, IsTheSumOverCommonIds) {
+TEST(SparseDotTest, SumsOverCommonIds) {
   std::mt19937 random(Seed());
   for (int round = 0; round < 100; ++round) {
     const auto a = RandomWeights(random, 30), b = RandomWeights(random, 20);
@@ -91,7 +91,7 @@ class TokenWeightPoolerTest : public testing::Test {
   std::unique_ptr<TokenWeightPooler> pooler_;
 };
 
-TEST_F(TokenWeightPoolerTest, ATokenHasItsLargestWeightAndThoseThatFrameATextNone) {
+TEST_F(TokenWeightPoolerTest, TokenKeepsLargestWeightAndFramingTokensNone) {
   std::mt19937 random(Seed());
   const OwnedStates states = RandomStates({1, 40, 3, 17}, kHidden, random);
   std::vector<TokenId> ids;
@@ -123,7 +123,7 @@ TEST_F(TokenWeightPoolerTest, ATokenHasItsLargestWeightAndThoseThatFrameATextNon
   }
 }
 
-TEST_F(TokenWeightPoolerTest, AStateThatIsNotFiniteIsItsOwnSequencesAlone) {
+TEST_F(TokenWeightPoolerTest, NonFiniteStateFailsItsSequenceOnly) {
   std::mt19937 random(Seed());
   OwnedStates states = RandomStates({3, 3}, kHidden, random);
   states.Token(0, 1)[4] = std::numeric_limits<float>::quiet_NaN();
@@ -134,7 +134,7 @@ TEST_F(TokenWeightPoolerTest, AStateThatIsNotFiniteIsItsOwnSequencesAlone) {
   EXPECT_TRUE(results[1].ok()) << results[1].status();
 }
 
-TEST(SpladePoolerTest, ALogitThatIsNotANumberIsItsOwnSequencesAlone) {
+TEST(SpladePoolerTest, NanLogitFailsItsSequenceOnly) {
   std::mt19937 random(Seed());
   ThreadPool pool(2);
   const std::string dir = EmbedGoldenDir("../outputs/splade_bert");
@@ -145,7 +145,7 @@ TEST(SpladePoolerTest, ALogitThatIsNotANumberIsItsOwnSequencesAlone) {
   auto head = MaskedLmHead::Load(*checkpoint, *config, DType::kF32, pool);
   ASSERT_TRUE(head.ok()) << head.status();
   const SpladePooler pooler(*std::move(head));
-  // A state that is finite, and whose logits are not, before and behind others.
+  // A finite state with non-finite logits, before and after others.
   OwnedStates states = RandomStates({3, 2, 3}, config->hidden, random);
   for (const auto& [seq, token] : {std::pair(0, 0), std::pair(2, 2)}) {
     for (float& value : states.Token(seq, token)) value = 3e38f;
@@ -159,7 +159,7 @@ TEST(SpladePoolerTest, ALogitThatIsNotANumberIsItsOwnSequencesAlone) {
   ExpectError(results[2].status(), absl::StatusCode::kInternal, {"sequence 2", "logit", "nan"});
 }
 
-TEST(StateDictTest, ADamagedOrWrongFileIsRefused) {
+TEST(StateDictTest, DamagedOrWrongFileIsRejected) {
   ThreadPool pool(1);
   for (const char* name : {"sparse_linear.pt", "colbert_linear.pt"}) {
     const TempDir dir;
@@ -186,7 +186,7 @@ TEST(StateDictTest, ADamagedOrWrongFileIsRefused) {
   }
 }
 
-TEST(MaxSimTest, IsTheMeanOfTheLargestDotProducts) {
+TEST(MaxSimTest, MeanOfLargestDotProducts) {
   std::mt19937 random(Seed());
   std::normal_distribution<float> normal;
   ThreadPool one(1), two(2);

@@ -16,7 +16,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr char kFile[] = "sentence_bert_config.json";
 
-TEST(TransformerFileTest, WithoutAFileTheTokenizerSaysTheLength) {
+TEST(TransformerFileTest, WithoutFileTokenizerSetsLength) {
   ModelDir dir({{"tokenizer_config.json", {{"model_max_length", 9}}}});
   const auto transformer = ReadTransformerFile(ModelSource::OfDirectory(dir.Write()));
   ASSERT_TRUE(transformer.ok()) << transformer.status();
@@ -26,7 +26,7 @@ TEST(TransformerFileTest, WithoutAFileTheTokenizerSaysTheLength) {
   EXPECT_FALSE(transformer->tokenizer.gives_token_types.has_value());
 }
 
-TEST(TransformerFileTest, ArgumentsThatLeaveIdsAsTheyAreAreTaken) {
+TEST(TransformerFileTest, ArgumentsThatKeepIdsAreAccepted) {
   ModelDir dir({{kFile,
                  {{"max_seq_length", 9},
                   {"processor_kwargs", {{"padding_side", "left"}, {"use_fast", true}}},
@@ -39,7 +39,7 @@ TEST(TransformerFileTest, ArgumentsThatLeaveIdsAsTheyAreAreTaken) {
   EXPECT_EQ(transformer->max_seq_len, 9);
 }
 
-TEST(TransformerFileTest, AHugeLengthBoundsNothing) {
+TEST(TransformerFileTest, HugeLengthMeansUnbounded) {
   ModelDir dir({{kFile, {{"processor_kwargs", {{"model_max_length", 1e30}}}}}});
   EXPECT_EQ(ReadTransformerFile(ModelSource::OfDirectory(dir.Write()))->max_seq_len, std::nullopt);
   dir.Change(kFile, "/max_seq_length", "9");
@@ -59,7 +59,7 @@ void PrintTo(const WrongField& wrong, std::ostream* out) {
 
 class WrongTransformerFieldTest : public testing::TestWithParam<WrongField> {};
 
-TEST_P(WrongTransformerFieldTest, IsRefusedByFileFieldAndValue) {
+TEST_P(WrongTransformerFieldTest, IsRejectedByFileFieldAndValue) {
   const WrongField& wrong = GetParam();
   ModelDir dir({{kFile, {{"processor_kwargs", {{"padding_side", "left"}}}}}});
   dir.Change(kFile, wrong.pointer, wrong.value);

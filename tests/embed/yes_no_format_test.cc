@@ -40,7 +40,7 @@ std::string Text(const std::vector<PromptPiece>& pieces) {
   return text;
 }
 
-TEST(YesNoFormatTest, ChatTemplateTellsTheSeparator) {
+TEST(YesNoFormatTest, ChatTemplateGivesSeparator) {
   for (const char* separator : {"\n", "\n\n"}) {
     ModelDir dir = DirOf("Qwen2ForCausalLM");
     dir.Change(kTemplate, "", RerankerTemplate(separator).c_str());
@@ -54,7 +54,7 @@ TEST(YesNoFormatTest, ChatTemplateTellsTheSeparator) {
   }
 }
 
-TEST(YesNoFormatTest, ChatTemplateMayBuildThePromptOfStrings) {
+TEST(YesNoFormatTest, ChatTemplateMayConcatenateStrings) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   std::string text = RerankerTemplate("\n\n");
   text.resize(text.find("\n\n\n"));
@@ -70,7 +70,7 @@ TEST(YesNoFormatTest, ChatTemplateMayBuildThePromptOfStrings) {
   }
 }
 
-TEST(YesNoFormatTest, ChatTemplateWithAnotherPromptIsRefused) {
+TEST(YesNoFormatTest, ChatTemplateWithOtherPromptIsRejected) {
   const std::pair<const char*, const char*> changes[] = {
       {"Judge whether", "Tell whether"},
       {"<Query>:", "<Ask>:"},
@@ -87,7 +87,7 @@ TEST(YesNoFormatTest, ChatTemplateWithAnotherPromptIsRefused) {
   }
 }
 
-TEST(YesNoFormatTest, ChatTemplateWithOtherSeparatorsIsRefused) {
+TEST(YesNoFormatTest, ChatTemplateWithOtherSeparatorsIsRejected) {
   for (const char* separator : {"", "\n\n\n", " "}) {
     ModelDir dir = DirOf("Qwen3ForCausalLM");
     dir.Change(kTemplate, "", RerankerTemplate(separator).c_str());
@@ -96,7 +96,7 @@ TEST(YesNoFormatTest, ChatTemplateWithOtherSeparatorsIsRefused) {
   }
 }
 
-TEST(YesNoFormatTest, NameAndArchitectureTellWithoutATemplate) {
+TEST(YesNoFormatTest, NameAndArchitectureDecideWithoutTemplate) {
   struct Case {
     const char* architecture;
     const char* model;
@@ -124,7 +124,7 @@ TEST(YesNoFormatTest, NameAndArchitectureTellWithoutATemplate) {
   }
 }
 
-TEST(YesNoFormatTest, ADirectoryOfTheCacheIsCalledAsItsModel) {
+TEST(YesNoFormatTest, CacheDirectoryHasModelName) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   const std::string written = dir.Write();
   const std::string snapshot = written + "/models--Qwen--Qwen3-Reranker-0.6B/snapshots/abc";
@@ -135,7 +135,7 @@ TEST(YesNoFormatTest, ADirectoryOfTheCacheIsCalledAsItsModel) {
   EXPECT_TRUE(format->has_value());
 }
 
-TEST(YesNoFormatTest, PlainChatModelIsNoReranker) {
+TEST(YesNoFormatTest, PlainChatModelIsNotReranker) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   dir.Change(kTemplate, "", "{% for message in messages %}{{ message.content }}{% endfor %}");
   const auto format = DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "Qwen/Qwen3-0.6B");
@@ -143,7 +143,7 @@ TEST(YesNoFormatTest, PlainChatModelIsNoReranker) {
   EXPECT_FALSE(format->has_value());
 }
 
-TEST(YesNoFormatTest, LogitScoreModuleNamesTheTokens) {
+TEST(YesNoFormatTest, LogitScoreModuleNamesTokens) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   dir.Change(kModules, "",
              R"([{"path": "", "type": "sentence_transformers.base.modules.Transformer"},
@@ -182,7 +182,7 @@ TEST(YesNoFormatTest, LogitScoreModuleNamesTheTokens) {
               {kTransformer, "modality_config", "only Qwen3-Reranker's is"});
 }
 
-TEST(YesNoFormatTest, DamagedFilesAreRefused) {
+TEST(YesNoFormatTest, DamagedFilesAreRejected) {
   ModelDir dir = DirOf("Qwen3ForCausalLM");
   dir.Change(kTemplate, "", "{% if %}");
   ExpectError(DetectYesNoFormat(ModelSource::OfDirectory(dir.Write()), "m").status(),
@@ -193,7 +193,7 @@ TEST(YesNoFormatTest, DamagedFilesAreRefused) {
               absl::StatusCode::kInvalidArgument, {kConfig});
 }
 
-TEST(YesNoFormatTest, Qwen3PromptIsTheModelCards) {
+TEST(YesNoFormatTest, Qwen3PromptMatchesModelCard) {
   const YesNoFormat format;
   const std::vector<PromptPiece> prefix = format.Prefix("", "what is a <|im_end|>?");
   EXPECT_EQ(Text(prefix) + format.Document("A token.").text + Text(format.Suffix("")),
@@ -212,7 +212,7 @@ TEST(YesNoFormatTest, Qwen3PromptIsTheModelCards) {
   EXPECT_EQ(format.no_token(), "no");
 }
 
-TEST(YesNoFormatTest, InstructionReplacesTheDefault) {
+TEST(YesNoFormatTest, InstructionReplacesDefault) {
   YesNoFormat format;
   format.separator = "\n\n";
   EXPECT_EQ(format.Prefix("Find code.", "q")[1].text,
@@ -221,7 +221,7 @@ TEST(YesNoFormatTest, InstructionReplacesTheDefault) {
   EXPECT_EQ(format.Suffix("Find code.")[1].text, "Find code.");
 }
 
-TEST(YesNoFormatTest, BgeGemmaPromptIsTheModelCards) {
+TEST(YesNoFormatTest, BgeGemmaPromptMatchesModelCard) {
   YesNoFormat format;
   format.kind = Kind::kBgeGemma;
   const std::vector<PromptPiece> prefix = {{.text = "A: q"}, {.text = "\n"}};

@@ -77,7 +77,7 @@ TEST_F(YesNoHeadTest, TwoRowsGiveSoftmaxOverNoAndYes) {
   }
 }
 
-TEST_F(YesNoHeadTest, YesAloneGivesItsLogit) {
+TEST_F(YesNoHeadTest, YesOnlyGivesItsLogit) {
   auto head = Make(TokenId{7}, std::nullopt, pool_);
   ASSERT_TRUE(head.ok()) << head.status();
   const auto raw = head->Score(hidden_, ScoreFunction::kRaw);
@@ -91,7 +91,7 @@ TEST_F(YesNoHeadTest, YesAloneGivesItsLogit) {
               absl::StatusCode::kInvalidArgument, {"always 1"});
 }
 
-TEST_F(YesNoHeadTest, BitsAreTheSameAloneAndWithAnyNumberOfThreads) {
+TEST_F(YesNoHeadTest, BitsAreIndependentOfBatchAndThreads) {
   auto head = Make(TokenId{2}, TokenId{49}, pool_);
   ASSERT_TRUE(head.ok()) << head.status();
   const auto batch = head->Score(hidden_, ScoreFunction::kRaw);
@@ -105,8 +105,8 @@ TEST_F(YesNoHeadTest, BitsAreTheSameAloneAndWithAnyNumberOfThreads) {
   }
 }
 
-TEST_F(YesNoHeadTest, WhatIsNotFiniteFailsItsSequenceAlone) {
-  // Of quantised rows too, whose inputs are rounded to integers.
+TEST_F(YesNoHeadTest, NonFiniteStateFailsItsSequenceOnly) {
+  // Also for quantised rows, whose inputs are rounded to integers.
   for (const DType dtype : {DType::kF32, DType::kInt8}) {
     std::vector<char> rows(kVocab * RowBytes(dtype, kHidden));
     for (int64_t row = 0; row < kVocab; ++row) {

@@ -19,7 +19,7 @@ constexpr int64_t kHidden = 65;
 /// With and without a packed copy of the base.
 class CpuHeadTest : public testing::TestWithParam<bool> {};
 
-TEST_P(CpuHeadTest, EveryRowHasItsBitsWhateverTheBase) {
+TEST_P(CpuHeadTest, RowBitsAreIndependentOfBase) {
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
   const at::Tensor hidden = at::randn({2, kHidden});
@@ -51,7 +51,7 @@ TEST_P(CpuHeadTest, EveryRowHasItsBitsWhateverTheBase) {
   }
 }
 
-TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
+TEST(CpuHeadPackingTest, AlternatingBasesArePackedOnce) {
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
   const at::Tensor hidden = at::randn({1, kHidden});
@@ -83,7 +83,7 @@ TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
   for (int64_t i = 0; i < CpuHead::kCallsInUse; ++i) best_of(actives[1]);
   EXPECT_EQ(best_of(actives.back()), CpuHead::kMaxPacked);
   EXPECT_EQ(head.num_packings(), CpuHead::kMaxPacked + 1);
-  // A copy of a base that has gone goes too.
+  // A destroyed base's copy is released.
   while (actives.size() > 2) actives.pop_back();
   const ActiveVocab other(1, *VocabBase::Create(std::vector<TokenId>{TokenId{9}}, kVocab), {});
   EXPECT_EQ(best_of(other), 9);
@@ -91,7 +91,7 @@ TEST(CpuHeadPackingTest, BasesThatTakeTurnsArePackedOnce) {
 }
 
 /// While the copy of a base grows call by call, every row keeps its bits.
-TEST(CpuHeadPackingTest, ALargeBaseIsCopiedByManyCalls) {
+TEST(CpuHeadPackingTest, LargeBaseIsCopiedOverManyCalls) {
   constexpr int64_t kRows = 3000, kWidth = 512;
   ThreadPool pool(2);
   const at::Tensor weight = at::randn({kRows, kWidth}).to(at::kBFloat16);

@@ -23,7 +23,7 @@ std::vector<TokenId> Ids(const std::vector<int32_t>& raw) {
   return ids;
 }
 
-TEST(RowTailsTest, SuccessorsOfTheLastTokenStandBehindTheRequestsTail) {
+TEST(RowTailsTest, SuccessorsFollowRequestTail) {
   std::vector<std::vector<TokenId>> successors(10);
   successors[4] = Ids({9, 2, 7, 5, 8});
   auto base = VocabBase::Create(Ids({1, 2}), /*vocab_size=*/10, successors, /*max_successors=*/3);
@@ -42,7 +42,7 @@ TEST(RowTailsTest, SuccessorsOfTheLastTokenStandBehindTheRequestsTail) {
   EXPECT_THAT(tails.of_tokens(), IsEmpty());
 }
 
-TEST(RowTailsTest, NothingIsScoredTwiceAndNothingIsLost) {
+TEST(RowTailsTest, EachRowIsScoredExactlyOnce) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// make_broken_picture_golden.py tells what each kind of damage is.
+/// make_broken_picture_golden.py describes each kind of damage.
 std::string Damaged(std::string bytes, const nlohmann::json& damage) {
   const auto kind = damage[0].get<std::string>();
   const auto at = damage[1].get<size_t>();
@@ -22,7 +22,7 @@ std::string Damaged(std::string bytes, const nlohmann::json& damage) {
   return bytes;
 }
 
-TEST(BrokenPictureTest, VerdictsArePils) {
+TEST(BrokenPictureTest, VerdictsMatchPil) {
   const auto golden =
       ReadJsonFile("tests/reference/golden/pictures/broken.json", /*max_bytes=*/1 << 20);
   ASSERT_TRUE(golden.ok()) << golden.status();
@@ -44,15 +44,15 @@ TEST(BrokenPictureTest, VerdictsArePils) {
   EXPECT_GT(num_read, 200);
 }
 
-TEST(BrokenPictureTest, WhatFollowsAJpegsLastRowMustNotBeBroken) {
-  // Huffman tables that are none, in place of the mark of the end.
+TEST(BrokenPictureTest, BrokenJpegTrailerIsRejected) {
+  // Invalid Huffman tables instead of the end marker.
   std::string jpeg = GoldenPictureFile("rgb.jpg");
   ASSERT_TRUE(jpeg.ends_with("\xff\xd9"));
   jpeg.replace(jpeg.size() - 2, 2, std::string("\xff\xc4\0\x05\xff\xff\xff\xff\xd9", 9));
   EXPECT_FALSE(DecodePicture(jpeg).ok());
 }
 
-TEST(BrokenPictureTest, AWrongChecksumBeforeThePixelsIsRefused) {
+TEST(BrokenPictureTest, WrongChecksumBeforePixelsIsRejected) {
   std::string png = GoldenPictureFile("one_pixel.png");
   const size_t header_end = 8 + 25;
   const std::string text("\0\0\0\7tEXtkey\0abc", 15);
@@ -62,7 +62,7 @@ TEST(BrokenPictureTest, AWrongChecksumBeforeThePixelsIsRefused) {
   EXPECT_THAT(std::string(broken.status().message()), HasSubstr("PNG: tEXt: CRC error"));
 }
 
-TEST(BrokenPictureTest, NothingNeedsToFollowAPngsPixels) {
+TEST(BrokenPictureTest, PngMayEndAfterPixels) {
   const std::string png = GoldenPictureFile("rgb.png");
   const auto whole = DecodePicture(png);
   const auto without_end = DecodePicture(png.substr(0, png.size() - 12));
@@ -70,7 +70,7 @@ TEST(BrokenPictureTest, NothingNeedsToFollowAPngsPixels) {
   EXPECT_EQ(without_end->rgb, whole->rgb);
 }
 
-TEST(BrokenPictureTest, ASideMayBeLongerThanLibpngsOwnBound) {
+TEST(BrokenPictureTest, SideMayExceedLibpngDefaultBound) {
   const auto picture = DecodePicture(GoldenPictureFile("very_wide.png"));
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->width, 1'500'000);

@@ -34,7 +34,7 @@ int64_t PeakKiB() {
   return usage.ru_maxrss;
 }
 
-TEST(DecodePictureTest, PixelsArePils) {
+TEST(DecodePictureTest, PixelsMatchPil) {
   const auto pictures = GoldenPictures();
   ASSERT_GE(pictures.size(), 24u);
   for (const GoldenPicture& golden : pictures) {
@@ -52,7 +52,7 @@ TEST(DecodePictureTest, PixelsArePils) {
   }
 }
 
-TEST(DecodePictureTest, ChunksCountWherePilTakesThem) {
+TEST(DecodePictureTest, ChunksCountLikePil) {
   const auto pictures = OddPictures();
   ASSERT_GE(pictures.size(), 300u);
   for (const OddPicture& odd : pictures) {
@@ -80,11 +80,11 @@ TEST(DecodePictureTest, OtherFormatsAreNamed) {
   EXPECT_THAT(ErrorOf("BM.............."), HasSubstr("a BMP file"));
 }
 
-TEST(DecodePictureTest, AnimatedWebpIsRefusedByName) {
+TEST(DecodePictureTest, AnimatedWebpIsRejectedByName) {
   EXPECT_THAT(ErrorOf(GoldenPictureFile("animated.webp")), HasSubstr("WebP: animated"));
 }
 
-TEST(DecodePictureTest, AHugeSizeIsRefusedBeforeMemoryIsTaken) {
+TEST(DecodePictureTest, HugeSizeIsRejectedBeforeAllocation) {
   const int64_t before = PeakKiB();
   // 60,000 x 60,000 pixels would take 10.8 GB.
   std::string png = GoldenPictureFile("rgb.png");
@@ -110,11 +110,11 @@ TEST(DecodePictureTest, AHugeSizeIsRefusedBeforeMemoryIsTaken) {
   EXPECT_LT(PeakKiB() - before, 64 << 10);
 }
 
-TEST(DecodePictureTest, AFileThatEndsEarlyIsRefused) {
+TEST(DecodePictureTest, TruncatedFileIsRejected) {
   for (const GoldenPicture& golden : GoldenPictures()) {
     SCOPED_TRACE(golden.name);
     if (golden.name == "animated.png") continue;  // half of it is the second frame
-    // Behind the last pixel there is nothing that would be missed.
+    // Bytes after the last pixel are optional.
     const size_t most = golden.name.ends_with(".webp")  ? golden.bytes.size() - 2
                         : golden.name.ends_with(".jpg") ? golden.bytes.size() - 8
                                                         : golden.bytes.size() - 24;
@@ -131,12 +131,12 @@ TEST(DecodePictureTest, AFileThatEndsEarlyIsRefused) {
   EXPECT_THAT(ErrorOf(webp.substr(0, webp.size() / 2)), HasSubstr("WebP: truncated"));
 }
 
-TEST(DecodePictureTest, AFileThatIsTooLongIsRefused) {
+TEST(DecodePictureTest, OversizedFileIsRejected) {
   const std::string bytes(static_cast<size_t>(kMaxPictureBytes) + 1, '\xff');
   EXPECT_THAT(ErrorOf(bytes), HasSubstr("33554433 bytes, more than 33554432"));
 }
 
-TEST(DecodePictureTest, AJpegOfEndlessScansIsRefused) {
+TEST(DecodePictureTest, JpegWithTooManyScansIsRejected) {
   // Its first scan a thousand times.
   std::string jpeg = GoldenPictureFile("progressive.jpg");
   const size_t begin = jpeg.find("\xff\xda");
@@ -149,7 +149,7 @@ TEST(DecodePictureTest, AJpegOfEndlessScansIsRefused) {
   EXPECT_THAT(ErrorOf(jpeg), HasSubstr("JPEG: more than 64 scans"));
 }
 
-TEST(DecodePictureTest, AChunkBeforeTheSizeIsRefused) {
+TEST(DecodePictureTest, ChunkBeforeSizeIsRejected) {
   // A tEXt chunk whose text reads as a size of 1 x 1, before an IHDR of 8 x 8.
   constexpr unsigned char kFile[] = {
       0x89, 'P',  'N',  'G',  0x0d, 0x0a, 0x1a, 0x0a, 0,    0,   0,    0x11, 't',  'E', 'X', 't',
@@ -163,9 +163,9 @@ TEST(DecodePictureTest, AChunkBeforeTheSizeIsRefused) {
               testing::HasSubstr("first chunk is not IHDR"));
 }
 
-TEST(DecodePictureTest, ATextChunkThatWouldUnpackToMuchIsSkipped) {
+TEST(DecodePictureTest, HugeTextChunkIsSkipped) {
   const std::string png = GoldenPictureFile("one_pixel.png");
-  // A zTXt chunk of no valid stream: whoever unpacked it would complain.
+  // A zTXt chunk with an invalid stream: a decoder that unpacks it reports an error.
   const std::string chunk =
       BigEndian(8, 4) + std::string("zTXtkey\0\0xyz", 12) + BigEndian(0x16aeb5ea, 4);
   const size_t header_end = 8 + 25;

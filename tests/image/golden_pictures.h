@@ -8,7 +8,7 @@
 
 namespace shortlist {
 
-/// A file of tests/reference/golden/pictures, and what PIL makes of it (make_picture_golden.py).
+/// A file of tests/reference/golden/pictures, and its pixels from PIL (make_picture_golden.py).
 struct GoldenPicture {
   std::string name, bytes;
   int64_t width = 0, height = 0;

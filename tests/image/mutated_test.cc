@@ -43,7 +43,7 @@ std::string Mutated(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-TEST(MutatedPictureTest, AnyFileIsAPictureOrInvalid) {
+TEST(MutatedPictureTest, MutatedFileIsPictureOrInvalid) {
   const auto pictures = GoldenPictures();
   const auto processor = PictureProcessor::Parse(nlohmann::json{{"size", 24}, {"crop_size", 24}},
                                                  "preprocessor_config.json");

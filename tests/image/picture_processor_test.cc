@@ -22,7 +22,7 @@ std::string ErrorOf(const json& object) { return std::string(Parsed(object).stat
 
 json Square(int edge) { return {{"size", {{"shortest_edge", edge}}}, {"crop_size", edge}}; }
 
-TEST(PictureProcessorTest, PixelsArePils) {
+TEST(PictureProcessorTest, PixelsMatchPil) {
   const auto bicubic = Parsed(Square(24));
   const auto bilinear = Parsed({{"size", {{"height", 18}, {"width", 11}}},
                                 {"crop_size", {{"height", 18}, {"width", 11}}},
@@ -36,7 +36,7 @@ TEST(PictureProcessorTest, PixelsArePils) {
   }
 }
 
-TEST(PictureProcessorTest, APictureOfAMillionPixelsInARowTakesNoMoreMemoryThanAnother) {
+TEST(PictureProcessorTest, VeryWidePictureNeedsNoExtraMemory) {
   // Resized as a whole it would have 224 x 224 million pixels.
   const Picture row = {
       .width = 1'000'000, .height = 1, .rgb = std::vector<uint8_t>(3'000'000, 100)};
@@ -63,7 +63,7 @@ TEST(PictureProcessorTest, ValuesAreScaledAndNormalised) {
   EXPECT_EQ((*plain->values())[2][10], (5.0f - 3.0f) / 4.0f);
 }
 
-TEST(PictureProcessorTest, ReadsWhatExportsOfAnyAgeSay) {
+TEST(PictureProcessorTest, ReadsOldAndNewExports) {
   EXPECT_TRUE(Parsed({{"crop_size", 224},
                       {"do_center_crop", true},
                       {"do_normalize", true},
@@ -83,7 +83,7 @@ TEST(PictureProcessorTest, ReadsWhatExportsOfAnyAgeSay) {
   EXPECT_EQ(newer->width(), 336);
 }
 
-TEST(PictureProcessorTest, WhatWouldChangeTheResultIsRefusedByName) {
+TEST(PictureProcessorTest, UnsupportedSettingsAreRejectedByName) {
   EXPECT_THAT(ErrorOf({{"resample", 1}}), HasSubstr("resample = 1 is not supported"));
   EXPECT_THAT(ErrorOf({{"use_square_size", true}}),
               HasSubstr("use_square_size = true is not supported"));

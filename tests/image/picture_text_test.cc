@@ -30,7 +30,7 @@ TEST(PictureTextTest, ReadsBase64AndDataUris) {
   }
 }
 
-TEST(PictureTextTest, RefusesEverythingElseByName) {
+TEST(PictureTextTest, RejectsEverythingElseByName) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("an empty picture"));
   EXPECT_THAT(ErrorOf("not base64!"), HasSubstr("neither base64 nor a data: URI"));
   EXPECT_THAT(ErrorOf("/etc/passwd.png"), HasSubstr("neither base64"));

@@ -51,7 +51,7 @@ std::string LongText() {
   return text;
 }
 
-/// What can be read, and how it ends.
+/// Returns the readable bytes, and the status at their end.
 std::pair<std::string, absl::Status> ReadAll(const std::string& bytes) {
   std::istringstream in(bytes);
   auto source = ByteSource::Of(in, "it");
@@ -70,7 +70,7 @@ std::pair<std::string, absl::Status> ReadAll(const std::string& bytes) {
   }
 }
 
-TEST(ByteSourceTest, UnpacksByTheFirstBytes) {
+TEST(ByteSourceTest, DetectsFormatByFirstBytes) {
   const std::string text = LongText();
   EXPECT_EQ(ReadAll(text).first, text);
   EXPECT_EQ(ReadAll("").first, "");
@@ -78,12 +78,12 @@ TEST(ByteSourceTest, UnpacksByTheFirstBytes) {
     EXPECT_EQ(ReadAll(pack(text)).first, text) << name;
     EXPECT_EQ(ReadAll(pack("")).first, "") << name;
     EXPECT_TRUE(ReadAll(pack("")).second.ok()) << name;
-    // Members behind each other, as appending to a log makes them.
+    // Consecutive members, as written by appending to a log.
     EXPECT_EQ(ReadAll(pack("one ") + pack("two")).first, "one two") << name;
   }
 }
 
-TEST(ByteSourceTest, ADamagedArchiveSaysSoAndWhatCameBeforeStands) {
+TEST(ByteSourceTest, DamagedArchiveIsReportedAfterValidBytes) {
   const std::string text = LongText();
   for (const auto& [name, pack] : Packers()) {
     const std::string packed = pack(text);
@@ -101,7 +101,7 @@ TEST(ByteSourceTest, ADamagedArchiveSaysSoAndWhatCameBeforeStands) {
   }
 }
 
-TEST(ByteSourceTest, WhatFollowsAWholeArchiveIsNotTakenForAnArchiveCutShort) {
+TEST(ByteSourceTest, TrailingBytesAreNotReportedAsTruncation) {
   const std::string packed = PackXz("text");
   for (const std::string& rest : {std::string("x"), std::string(40, 'x'), std::string("\0x", 2),
                                   std::string(3, '\0') + PackXz("more")}) {
@@ -119,11 +119,11 @@ TEST(ByteSourceTest, WhatFollowsAWholeArchiveIsNotTakenForAnArchiveCutShort) {
               HasSubstr("cut short"));
 }
 
-TEST(ByteSourceTest, FilesThatAreNone) {
+TEST(ByteSourceTest, MissingOversizedAndOtherFiles) {
   EXPECT_EQ(ByteSource::Open(TempPath("absent.xz")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ByteSource::Open(testing::TempDir()).status().code(),
             absl::StatusCode::kInvalidArgument);
-  // What is small packed may be huge unpacked.
+  // A small packed file may be huge when unpacked.
   const std::string bomb = WriteTemp("bomb.json.xz", PackXz(std::string(1 << 20, 'a')));
   EXPECT_EQ(ReadUnpacked(bomb, 1 << 20)->size(), 1 << 20);
   EXPECT_THAT(std::string(ReadUnpacked(bomb, (1 << 20) - 1).status().message()),

@@ -30,7 +30,7 @@ class FolderVersionsTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(FolderVersionsTest, UnchangedFilesAreFine) {
+TEST_F(FolderVersionsTest, UnchangedFilesPass) {
   const FolderVersions versions = FolderVersions::Of(dir_.Join("model"));
   EXPECT_TRUE(versions.CheckUnchanged().ok());
   dir_.Write("model/README.md", "another text");  // not part of the model
@@ -50,7 +50,7 @@ TEST_F(FolderVersionsTest, ChangedFileIsNamed) {
   EXPECT_THAT(Change(last), HasSubstr("tokenizer.json: changed"));
 }
 
-TEST_F(FolderVersionsTest, LinkThatLeadsElsewhereIsAChange) {
+TEST_F(FolderVersionsTest, RetargetedLinkIsChange) {
   fs::create_directories(dir_.Join("other"));
   dir_.Write("other/config.json", "{}");
   fs::create_directory_symlink("model", dir_.Join("current"));

@@ -56,7 +56,7 @@ class HubCacheTest : public testing::Test {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
-TEST_F(HubCacheTest, NamesAndRevisionsLeadToTheirSnapshot) {
+TEST_F(HubCacheTest, NamesAndRevisionsSelectSnapshot) {
   EXPECT_EQ(ResolveModelDir("org/name").value(), Snapshot("c0ffee"));
   EXPECT_EQ(ResolveModelDir("org/name@main").value(), Snapshot("c0ffee"));
   EXPECT_EQ(ResolveModelDir("org/name@v1.0").value(), Snapshot("decade"));
@@ -70,7 +70,7 @@ TEST_F(HubCacheTest, DirectoriesComeFirst) {
   EXPECT_EQ(ResolveModelDir(".").value(), ".");
 }
 
-TEST_F(HubCacheTest, TheFirstVariableThatIsSetNamesTheCache) {
+TEST_F(HubCacheTest, FirstSetVariableNamesCache) {
   setenv("HF_HUB_CACHE", dir_.Join("home/hub").c_str(), 1);
   setenv("HF_HOME", "/nowhere", 1);
   EXPECT_TRUE(ResolveModelDir("org/name").ok());
@@ -90,7 +90,7 @@ TEST_F(HubCacheTest, TheFirstVariableThatIsSetNamesTheCache) {
   EXPECT_THAT(std::string(Refused("org/name").message()), HasSubstr("no Hugging Face cache"));
 }
 
-TEST_F(HubCacheTest, WhatIsNotThereIsNamed) {
+TEST_F(HubCacheTest, MissingEntriesAreNamed) {
   for (const auto& [model, message] :
        {std::pair("org/other", "models--org--other"), std::pair("org/name@v2", "revision v2"),
         std::pair("org/name@gone", "snapshots/facade"), std::pair("gpt2", "revision main"),
@@ -102,7 +102,7 @@ TEST_F(HubCacheTest, WhatIsNotThereIsNamed) {
   }
 }
 
-TEST_F(HubCacheTest, HostileNamesAreRefused) {
+TEST_F(HubCacheTest, HostileNamesAreRejected) {
   using std::string_literals::operator""s;
   for (const std::string& model : {""s,
                                    "a/b/c"s,

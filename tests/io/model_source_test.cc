@@ -32,7 +32,7 @@ std::map<std::string, std::string> DemoFiles() {
   return files;
 }
 
-TEST(ModelSourceTest, MemoryAndDirectoryGiveTheSameModel) {
+TEST(ModelSourceTest, MemoryAndDirectoryGiveSameModel) {
   const ModelSource memory = MemoryFiles::Source(DemoFiles());
   const ModelSource directory = ModelSource::OfDirectory(SourcePath("models/demo/target"));
   const auto config = ReadModelConfig(memory);
@@ -95,7 +95,7 @@ TEST_F(DirectorySourceTest, ListNamesFilesInOrder) {
   EXPECT_THAT(source.List("none"), IsEmpty());
 }
 
-TEST_F(DirectorySourceTest, DocumentThatIsNoObjectIsRejected) {
+TEST_F(DirectorySourceTest, NonObjectDocumentIsRejected) {
   const ModelSource pooling = ModelSource::OfDirectory(dir_.Join("model/1_Pooling"));
   const absl::Status status = pooling.ReadObject("config.json").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status));
@@ -103,7 +103,7 @@ TEST_F(DirectorySourceTest, DocumentThatIsNoObjectIsRejected) {
   EXPECT_FALSE(pooling.ReadObject("none.json")->has_value());
 }
 
-TEST_F(DirectorySourceTest, FolderThatLeavesTheModelIsNotEnclosed) {
+TEST_F(DirectorySourceTest, FolderOutsideModelIsNotEnclosed) {
   const ModelSource source = ModelSource::OfDirectory(dir_.Join("model"));
   EXPECT_TRUE(source.Encloses(""));
   EXPECT_TRUE(source.Encloses("1_Pooling"));

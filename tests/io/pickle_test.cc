@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using Kind = PickleValue::Kind;
 
-TEST(PickleTest, ReadsAListOfNumbers) {
+TEST(PickleTest, ReadsListOfNumbers) {
   const auto file = RawFile::Open(SourcePath("tests/reference/golden/torch/ints.pt"));
   ASSERT_TRUE(file.ok()) << file.status();
   const auto members = ReadZipDirectory(*file);
@@ -59,7 +59,7 @@ TEST(PickleTest, ReadsEveryKindOfValue) {
   EXPECT_EQ(pickle->at(root.items[11]).items.size(), 1u);
 }
 
-TEST(PickleTest, OnlyAllowedGlobalsMayBeNamed) {
+TEST(PickleTest, RejectsOtherGlobals) {
   const std::string bytes =
       "\x80\x02"
       "ca.b\nC\n)R.";

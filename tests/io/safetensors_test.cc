@@ -41,7 +41,7 @@ std::string GoodFile() {
                            MakeTensor("s", {}, {3}, DType::kF16)});
 }
 
-TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
+TEST_F(SafetensorsTest, ReadsEntries) {
   const auto file = Open(GoodFile());
   ASSERT_TRUE(file.ok()) << file.status();
   ASSERT_EQ(file->entries().size(), 4u);
@@ -58,7 +58,7 @@ TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
   EXPECT_EQ(file->entries().at("s").num_elements, 1);
 }
 
-TEST_F(SafetensorsTest, AFileThatIsWrittenWhileItIsOpenIsRefused) {
+TEST_F(SafetensorsTest, FileChangedWhileOpenIsRejected) {
   const auto file = Open(GoodFile());
   ASSERT_TRUE(file.ok()) << file.status();
   const TensorEntry& a = file->entries().at("a");
@@ -78,7 +78,7 @@ TEST_F(SafetensorsTest, AFileThatIsWrittenWhileItIsOpenIsRefused) {
   }
 }
 
-TEST_F(SafetensorsTest, TheWritersFileIsReadBackAndItsDataAligned) {
+TEST_F(SafetensorsTest, WrittenFileRoundTripsWithAlignedData) {
   SafetensorsWriter writer;
   writer.SetMetadata("format", "of \"ours\"");
   writer.Add("z", "I64", std::vector<int64_t>{2}, std::string("0123456789abcdef"));
@@ -99,7 +99,7 @@ TEST_F(SafetensorsTest, TheWritersFileIsReadBackAndItsDataAligned) {
   EXPECT_EQ(z, "0123456789abcdef");
 }
 
-TEST_F(SafetensorsTest, EveryTruncationIsAnErrorBeforeAnythingIsRead) {
+TEST_F(SafetensorsTest, EveryTruncationIsErrorAtOpen) {
   const std::string good = GoodFile();
   for (size_t length = 0; length < good.size(); ++length) {
     SCOPED_TRACE(length);
@@ -110,7 +110,7 @@ TEST_F(SafetensorsTest, EveryTruncationIsAnErrorBeforeAnythingIsRead) {
   EXPECT_EQ(Open(good + "x").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(SafetensorsTest, HeadersThatLieAreRefusedWithTheReason) {
+TEST_F(SafetensorsTest, InconsistentHeadersAreRejectedWithReason) {
   struct Case {
     const char* header;
     const char* message;
@@ -208,7 +208,7 @@ TEST_F(SafetensorsTest, OnlyRegularFilesAreOpened) {
   EXPECT_EQ(OpenSafetensors(dir_.Join("pipe")).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(SafetensorsTest, AFileCutShortWhileOpenIsAnErrorNotACrash) {
+TEST_F(SafetensorsTest, FileTruncatedWhileOpenIsErrorNotCrash) {
   const auto file = Open(GoodFile());
   ASSERT_TRUE(file.ok());
   std::filesystem::resize_file(file->path(), 20);
@@ -219,7 +219,7 @@ TEST_F(SafetensorsTest, AFileCutShortWhileOpenIsAnErrorNotACrash) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("cut short"));
 }
 
-TEST_F(SafetensorsTest, RandomDamageNeverGivesAnEntryOutsideTheFile) {
+TEST_F(SafetensorsTest, RandomDamageNeverGivesEntryOutsideFile) {
   const uint64_t seed = 20261121;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);

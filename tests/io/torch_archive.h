@@ -18,7 +18,7 @@ struct ZipContent {
   std::string bytes;
 };
 
-/// Lies that the directory tells of every member.
+/// False values that the directory states for every member.
 struct ZipLies {
   uint16_t method = 0;
   uint16_t flags = 0;
@@ -31,7 +31,7 @@ struct ZipLies {
 /// A zip archive of stored members with their CRC-32.
 std::string ZipBytes(const std::vector<ZipContent>& members, const ZipLies& lies = {});
 
-/// What torch.save would put around `pickle` and the further members, in the folder "archive".
+/// Returns an archive of `pickle` and the members in the folder "archive", as torch.save writes.
 std::string TorchArchive(const std::string& pickle, const std::vector<ZipContent>& members);
 
 /// A tensor of f32.

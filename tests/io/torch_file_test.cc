@@ -40,7 +40,7 @@ std::string BytesOf(const TensorFile& file, const std::string& name) {
   return bytes;
 }
 
-TEST(TorchFileTest, HoldsTheTensorsThatTorchSaved) {
+TEST(TorchFileTest, HoldsTensorsSavedByTorch) {
   const auto want = OpenSafetensors(Golden("model.safetensors"));
   ASSERT_TRUE(want.ok()) << want.status();
   for (const char* name : {"state_dict.bin", "parameters.bin", "views.bin"}) {
@@ -57,7 +57,7 @@ TEST(TorchFileTest, HoldsTheTensorsThatTorchSaved) {
   }
 }
 
-TEST(TorchFileTest, BinAndSafetensorsOfOneModelGiveTheSameLogits) {
+TEST(TorchFileTest, BinAndSafetensorsGiveSameLogits) {
   ThreadPool pool(/*num_threads=*/2);
   const auto logits_of = [&](const std::vector<std::pair<std::string, std::string>>& files) {
     const TempDir dir;
@@ -126,12 +126,12 @@ TEST(TorchFileTest, UnsignedTensorsOfADictAreRead) {
 }
 
 /// torch.load gives the negated values, which the storage does not hold.
-TEST(TorchFileTest, ViewsThatNegateTheirStorageAreRefused) {
+TEST(TorchFileTest, NegatedViewsAreRejected) {
   EXPECT_THAT(std::string(ReadTorchIntegers(Golden("map_negated.pt")).status().message()),
               HasSubstr("a view that negates or conjugates its storage"));
 }
 
-TEST(TorchFileTest, DictsAreToldFromLoneIntegers) {
+TEST(TorchFileTest, DictsAreDistinguishedFromIntegers) {
   EXPECT_TRUE(*IsTorchDict(Golden("d2t.pt")));
   EXPECT_FALSE(*IsTorchDict(Golden("map_uint16.pt")));
   EXPECT_FALSE(*IsTorchDict(Golden("ints.pt")));
@@ -140,7 +140,7 @@ TEST(TorchFileTest, DictsAreToldFromLoneIntegers) {
 }
 
 /// "w" of strided.pt is torch.arange(6.0).view(2, 3).T.
-TEST(TorchFileTest, StridedTensorsAreReadInTheOrderOfTheirShape) {
+TEST(TorchFileTest, StridedTensorsAreReadInShapeOrder) {
   const auto file = OpenTorchFile(Golden("strided.pt"));
   ASSERT_TRUE(file.ok()) << file.status();
   const TensorEntry& entry = file->entries().at("w");
@@ -153,7 +153,7 @@ TEST(TorchFileTest, StridedTensorsAreReadInTheOrderOfTheirShape) {
   }
 }
 
-TEST(TorchFileTest, WhatIsNotReadIsRefusedByName) {
+TEST(TorchFileTest, UnsupportedContentIsRejectedByName) {
   const TempDir dir;
   std::string tar(1024, '\0');
   tar.replace(257, 5, "ustar");
@@ -188,10 +188,10 @@ class TorchArchiveTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(TorchArchiveTest, AHandMadeArchiveOpens) {
+TEST_F(TorchArchiveTest, HandMadeArchiveOpens) {
   const std::string pickle = StateDictPickle(TensorPickle({.size = {2, 3}, .stride = {3, 1}}));
   EXPECT_EQ(MessageOfPickle(pickle), "");
-  // Behind an offset, with strides of dimensions of one element that mean nothing.
+  // After an offset, with meaningless strides of one-element dimensions.
   EXPECT_EQ(MessageOfPickle(StateDictPickle(
                 TensorPickle({.offset = 2, .size = {1, 4, 1}, .stride = {77, 1, 99}}))),
             "");
@@ -203,7 +203,7 @@ TEST_F(TorchArchiveTest, AHandMadeArchiveOpens) {
             "");
 }
 
-TEST_F(TorchArchiveTest, TensorsOutsideTheirStorageAreRefused) {
+TEST_F(TorchArchiveTest, TensorsOutsideStorageAreRejected) {
   constexpr int64_t kHuge = int64_t{1} << 60;
   struct Case {
     TensorShape tensor;
@@ -238,7 +238,7 @@ TEST_F(TorchArchiveTest, TensorsOutsideTheirStorageAreRefused) {
   }
 }
 
-TEST_F(TorchArchiveTest, TensorsOfBytesAndADtypeStayInsideTheirStorage) {
+TEST_F(TorchArchiveTest, ByteTensorsWithDtypeStayInsideStorage) {
   // (storage of 24 bytes, offset, size, stride, requires_grad, hooks, dtype)
   const auto pickle = [](const std::string& function, const std::string& size,
                          const std::string& dtype) {
@@ -264,7 +264,7 @@ TEST_F(TorchArchiveTest, TensorsOfBytesAndADtypeStayInsideTheirStorage) {
   EXPECT_THAT(message("K\1", ""), HasSubstr("is not a tensor"));
 }
 
-TEST_F(TorchArchiveTest, HostilePicklesAreRefusedAndNothingIsExecuted) {
+TEST_F(TorchArchiveTest, HostilePicklesAreRejectedUnexecuted) {
   const std::string proto = "\x80\x02";
   const std::string marker = dir_.Join("executed");
   const std::string command = "touch " + marker;
@@ -320,7 +320,7 @@ TEST_F(TorchArchiveTest, HostilePicklesAreRefusedAndNothingIsExecuted) {
   EXPECT_FALSE(std::filesystem::exists(marker));
 }
 
-TEST_F(TorchArchiveTest, ValuesThatContainThemselvesEndInAnError) {
+TEST_F(TorchArchiveTest, CyclicValuesAreError) {
   const std::string one(1, '\1');
   // A list that holds itself, as the value of "w"; a dict that holds itself, as the state dict.
   EXPECT_THAT(MessageOfPickle(StateDictPickle("]q" + one + "h" + one + "a")),
@@ -330,7 +330,7 @@ TEST_F(TorchArchiveTest, ValuesThatContainThemselvesEndInAnError) {
       HasSubstr("not a tensor"));
 }
 
-TEST_F(TorchArchiveTest, EveryTruncationIsAnError) {
+TEST_F(TorchArchiveTest, EveryTruncationIsError) {
   const std::string pickle = StateDictPickle(TensorPickle({.size = {2, 3}, .stride = {3, 1}}));
   for (size_t length = 0; length < pickle.size(); ++length) {
     EXPECT_NE(MessageOfPickle(pickle.substr(0, length)), "") << length;
@@ -341,7 +341,7 @@ TEST_F(TorchArchiveTest, EveryTruncationIsAnError) {
   }
 }
 
-TEST_F(TorchArchiveTest, DamagedArchivesAreRefusedWithTheReason) {
+TEST_F(TorchArchiveTest, DamagedArchivesAreRejectedWithReason) {
   const std::string pickle = StateDictPickle(TensorPickle({.size = {2, 3}, .stride = {3, 1}}));
   const std::vector<ZipContent> members = {{"archive/data.pkl", pickle},
                                            {"archive/data/0", std::string(24, '\1')}};
@@ -386,7 +386,7 @@ std::string DamagedRecord(const std::string& path, const std::string& record) {
   return path + ": damaged zip archive: record \"" + record + "\" has CRC-32 ";
 }
 
-TEST_F(TorchArchiveTest, DamagedIdsAreRefusedByRecord) {
+TEST_F(TorchArchiveTest, DamagedIdsAreRejectedByRecord) {
   const std::vector<int64_t> ids = {500, 300, 900, 77, 12};
   const std::string good = TorchFileOf(ids);
   const std::string path = dir_.Write("ids.pt", good);
@@ -407,7 +407,7 @@ TEST_F(TorchArchiveTest, DamagedIdsAreRefusedByRecord) {
               HasSubstr(DamagedRecord(path, "list/data.pkl")));
 }
 
-TEST_F(TorchArchiveTest, DamagedGoldenIdsAreRefused) {
+TEST_F(TorchArchiveTest, DamagedGoldenIdsAreRejected) {
   const std::string good = ReadOrDie(Golden("map_attribute.pt"));
   const std::string path = dir_.Write("map.pt", good);
   EXPECT_EQ(*ReadTorchIntegers(path), kMapIds);
@@ -416,7 +416,7 @@ TEST_F(TorchArchiveTest, DamagedGoldenIdsAreRefused) {
               HasSubstr(DamagedRecord(path, "map_attribute/data/0")));
 }
 
-TEST_F(TorchArchiveTest, DamagedListOfIntegersIsRefused) {
+TEST_F(TorchArchiveTest, DamagedListOfIntegersIsRejected) {
   const std::string good = ReadOrDie(Golden("ints.pt"));
   const std::string path = dir_.Write("ints.pt", good);
   EXPECT_EQ(*ReadTorchIntegers(path), (std::vector<int64_t>{3, 1, 4, int64_t{1} << 40, -5}));
@@ -425,7 +425,7 @@ TEST_F(TorchArchiveTest, DamagedListOfIntegersIsRefused) {
               HasSubstr(DamagedRecord(path, "ints/data.pkl")));
 }
 
-TEST_F(TorchArchiveTest, DamagedWeightsAreRefusedByRecord) {
+TEST_F(TorchArchiveTest, DamagedWeightsAreRejectedByRecord) {
   const std::string path = dir_.Write("pytorch_model.bin", ReadOrDie(Golden("dtypes.pt")));
   const auto read = [&](const std::string& name) -> absl::Status {
     const absl::StatusOr<WeightFiles> weights = WeightFiles::Open(dir_.path());
@@ -451,7 +451,7 @@ TEST_F(TorchArchiveTest, DamagedWeightsAreRefusedByRecord) {
 }
 
 /// The damage lies outside the view that is read. The record takes several chunks.
-TEST_F(TorchArchiveTest, RecordOfAViewIsCheckedWhole) {
+TEST_F(TorchArchiveTest, RecordOfViewIsCheckedWhole) {
   constexpr int64_t kElements = 700'000;
   const std::string pickle = StateDictPickle(
       TensorPickle({.storage_size = kElements, .offset = 3, .size = {2}, .stride = {2}}));
@@ -472,7 +472,7 @@ TEST_F(TorchArchiveTest, RecordOfAViewIsCheckedWhole) {
   }
 }
 
-TEST(TorchFileTest, TensorsOfOneStorageShareItsCheck) {
+TEST(TorchFileTest, TensorsOfOneStorageShareCheck) {
   const auto file = OpenTorchFile(Golden("views.bin"));
   ASSERT_TRUE(file.ok()) << file.status();
   for (const auto& [name, entry] : file->entries()) {
@@ -491,7 +491,7 @@ TEST_F(TorchArchiveTest, RecordsWithoutChecksumsAreRead) {
 }
 
 /// The CRC-32 of every member, in the central directory, is that of its bytes.
-TEST(TorchWriterTest, ChecksumsAreTrue) {
+TEST(TorchWriterTest, ChecksumsAreCorrect) {
   const std::string bytes = TorchFileOf(std::vector<int64_t>{500, 300, 900});
   const auto field = [&](size_t at, size_t size) {
     uint32_t value = 0;

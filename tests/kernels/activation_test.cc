@@ -67,7 +67,7 @@ TEST_P(ActivationTest, MatchesDoublePrecision) {
   });
 }
 
-TEST_P(ActivationTest, ExtremesAreTheLimits) {
+TEST_P(ActivationTest, ExtremesReachLimits) {
   ForEachIsa([] {
     EXPECT_EQ(Of(1e30f), 1e30f);
     EXPECT_EQ(Of(200.0f), 200.0f);
@@ -79,7 +79,7 @@ TEST_P(ActivationTest, ExtremesAreTheLimits) {
   });
 }
 
-TEST_P(ActivationTest, BiasAndProductAreAppliedToEachElementAlike) {
+TEST_P(ActivationTest, BiasAndProductApplyToEachElement) {
   std::mt19937 rng(4);
   ForEachIsa([&] {
     for (const int64_t size : {1, 7, 8, 16, 33, 64, 130}) {

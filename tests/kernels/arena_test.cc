@@ -13,7 +13,7 @@
 namespace shortlist {
 namespace {
 
-TEST(ArenaTest, SmallBlocksAreZeroedAndAlignedToALine) {
+TEST(ArenaTest, SmallBlocksAreZeroedAndCacheLineAligned) {
   for (const int64_t bytes : {1, 63, 64, 65, 100000}) {
     Arena arena(bytes);
     EXPECT_EQ(arena.bytes(), bytes);
@@ -23,14 +23,14 @@ TEST(ArenaTest, SmallBlocksAreZeroedAndAlignedToALine) {
   }
 }
 
-TEST(ArenaTest, LargeBlocksAreAlignedToAHugePage) {
+TEST(ArenaTest, LargeBlocksAreHugePageAligned) {
   constexpr int64_t kHugePage = int64_t{2} << 20;
   Arena arena(kHugePage + 5);
   EXPECT_EQ(arena.bytes(), kHugePage + 5);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % kHugePage, 0u);
 }
 
-TEST(ArenaBlocksTest, BlocksAreApartZeroedAndOutliveTheirSource) {
+TEST(ArenaBlocksTest, BlocksAreDisjointZeroedAndOutliveSource) {
   constexpr int64_t kLargest = int64_t{5} << 20;
   std::vector<std::pair<std::shared_ptr<void>, int64_t>> blocks;
   {
@@ -71,7 +71,7 @@ TEST(ArenaTest, ImpossibleSizesThrow) {
   EXPECT_THROW(Arena(std::numeric_limits<int64_t>::max()), std::bad_alloc);
 }
 
-TEST(ArenaTest, MoveHandsTheBlockOver) {
+TEST(ArenaTest, MoveTransfersBlock) {
   Arena from(128);
   void* data = from.data();
   Arena to(std::move(from));

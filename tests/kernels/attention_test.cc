@@ -188,7 +188,7 @@ TEST(AttentionTest, MatchesDoublePrecision) {
   });
 }
 
-TEST(AttentionTest, ChunksAndDecodeGiveTheSameBits) {
+TEST(AttentionTest, ChunksAndDecodeGiveSameBits) {
   std::mt19937 rng(2);
   ForShapes([&](const Shape& shape, DType dtype) {
     const Sequence sequence(rng, shape, 87);
@@ -214,7 +214,7 @@ TEST(AttentionTest, ChunksAndDecodeGiveTheSameBits) {
   });
 }
 
-TEST(AttentionTest, PlainTilesHaveTheUnitsBits) {
+TEST(AttentionTest, PlainTilesMatchAmxBits) {
   if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no matrix unit";
   std::mt19937 rng(7);
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{7, 1, 64}, Shape{4, 2, 80}, Shape{2, 2, 128},
@@ -232,7 +232,7 @@ TEST(AttentionTest, PlainTilesHaveTheUnitsBits) {
   }
 }
 
-TEST(AttentionTest, WhatComesLaterNeverCounts) {
+TEST(AttentionTest, LaterTokensNeverCount) {
   std::mt19937 rng(8);
   ForShapes([&](const Shape& shape, DType dtype) {
     constexpr int32_t kLength = 40, kSpoiled = 35;
@@ -252,13 +252,13 @@ TEST(AttentionTest, WhatComesLaterNeverCounts) {
   });
 }
 
-TEST(AttentionTest, WeightsThatVanishLeaveNoSign) {
+TEST(AttentionTest, UnderflowedWeightsLeaveNoSign) {
   std::mt19937 rng(9);
   const Shape shape = {1, 1, 32};
   for (const Isa isa : SupportedIsas()) {
     const ScopedIsa scoped(isa);
     // The second token's exponentials of the first position are too small for bf16 products with
-    // its value; what it sees besides is 0.
+    // its value; all its other inputs are 0.
     Sequence sequence(rng, shape, 3);
     sequence.keys = {std::vector<float>(32, 0.0f), std::vector<float>(32, 1.9f),
                      std::vector<float>(32, 0.0f)};
@@ -286,7 +286,7 @@ TEST(AttentionTest, SlotsMayBePermuted) {
   });
 }
 
-TEST(AttentionTest, ATreePathEqualsThePlainChain) {
+TEST(AttentionTest, TreePathEqualsPlainChain) {
   std::mt19937 rng(4);
   ForShapes([&](const Shape& shape, DType dtype) {
     constexpr int32_t kPrefix = 18;
@@ -316,13 +316,13 @@ TEST(AttentionTest, ATreePathEqualsThePlainChain) {
   });
 }
 
-TEST(AttentionTest, AWindowIsTheSequenceCutThere) {
+TEST(AttentionTest, WindowEqualsShortenedSequence) {
   std::mt19937 rng(6);
   ForShapes([&](const Shape& shape, DType dtype) {
     constexpr int32_t kLength = 45;
     const Sequence sequence(rng, shape, kLength);
     const std::vector<int32_t> slots = RandomSlots(rng, kLength);
-    // A node behind 40 of the prefix sees them, its three ancestors and itself.
+    // A node after 40 of the prefix sees them, its three ancestors and itself.
     const std::vector<int32_t> tail(slots.begin() + 40, slots.begin() + 44);
     for (const int32_t window : {1, 3, 4, 7, 20, 44, 45, 100}) {
       Batch windowed(shape, dtype), cut(shape, dtype);
@@ -362,7 +362,7 @@ TEST(AttentionTest, LargeScoresStayFinite) {
   }
 }
 
-TEST(AttentionTest, StoreWritesTheChosenSlotsAlone) {
+TEST(AttentionTest, StoreWritesChosenSlotsOnly) {
   std::mt19937 rng(5);
   const Shape shape = {3, 3, 11};
   const int64_t width = 33;

@@ -66,7 +66,7 @@ class GpuMachine : public CudaMachine {
   }
 
  private:
-  /// Whether the launcher took the call; a kernel that fails ends the test.
+  /// True if the launcher accepted the call; a kernel that fails ends the test.
   static bool Done(cudaError_t error) {
     if (error == cudaErrorInvalidValue) return false;
     Require(error, "launch");

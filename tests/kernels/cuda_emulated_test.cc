@@ -14,7 +14,7 @@ void ExpectNone(const Failures& failures) {
   for (const std::string& message : failures.messages()) ADD_FAILURE() << message;
 }
 
-TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatch) {
+TEST(CudaKernelsTest, HeadsMatchOracleInAnyBatch) {
   EmulatedMachine machine(/*num_processors=*/3);
   Failures failures;
   CheckHeads(machine, /*seed=*/501,
@@ -23,7 +23,7 @@ TEST(CudaKernelsTest, HeadsEqualTheOracleInAnyBatch) {
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, FewerBlocksWithLargerItemsEqualTheOracleToo) {
+TEST(CudaKernelsTest, FewerLargerBlocksMatchOracle) {
   EmulatedMachine machine(/*num_processors=*/2);
   Failures failures;
   CheckHeads(machine, /*seed=*/502,
@@ -32,7 +32,7 @@ TEST(CudaKernelsTest, FewerBlocksWithLargerItemsEqualTheOracleToo) {
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, WideRowsOfManyTokensEqualTheOracle) {
+TEST(CudaKernelsTest, WideRowsOfManyTokensMatchOracle) {
   EmulatedMachine machine(/*num_processors=*/1);
   Failures failures;
   CheckHeads(machine, /*seed=*/503,
@@ -41,7 +41,7 @@ TEST(CudaKernelsTest, WideRowsOfManyTokensEqualTheOracle) {
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, ManyRowsAreSelectedFromInParts) {
+TEST(CudaKernelsTest, ManyRowsAreSelectedInParts) {
   EmulatedMachine machine(/*num_processors=*/8);
   Failures failures;
   CheckHeads(machine, /*seed=*/507,
@@ -61,21 +61,21 @@ TEST(CudaKernelsTest, BadInputIsFlaggedAndHarmless) {
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, BadArgumentsAreRefusedBeforeAnyWrite) {
+TEST(CudaKernelsTest, BadArgumentsAreRejectedBeforeWrites) {
   EmulatedMachine machine(/*num_processors=*/2);
   Failures failures;
   CheckHeadRefusals(machine, failures);
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, ElementwiseEqualsTheOracle) {
+TEST(CudaKernelsTest, ElementwiseMatchesOracle) {
   EmulatedMachine machine(/*num_processors=*/1);
   Failures failures;
   CheckElementwise(machine, /*seed=*/505, {.num_rounds = 20}, failures);
   ExpectNone(failures);
 }
 
-TEST(CudaKernelsTest, SketchesChooseTheRowsOfTheOracle) {
+TEST(CudaKernelsTest, SketchesChooseOracleRows) {
   EmulatedMachine machine(/*num_processors=*/1);
   Failures failures;
   CheckSketches(machine, /*seed=*/506, {.num_rounds = 4, .max_vocab_size = 5000, .max_tokens = 3},

@@ -145,14 +145,14 @@ void RunBlock() {
     if (!state.thread().finished) continue;
     ++num_finished;
     for (const auto& group : state.thread().groups) {
-      if (!group.empty()) Fail("a thread left copies that nobody waited for");
+      if (!group.empty()) Fail("a thread ended without waiting for its copies");
     }
     if (!state.thread().open_group.empty()) Fail("a thread left copies uncommitted");
     state.thread().groups.clear();
   }
 }
 
-/// What every lane of the warp brought to the same operation.
+/// Returns the values of all lanes of the warp for the same operation.
 const std::array<Words, kLanes>& Exchange(const char* operation, const Words& value) {
   const int thread = block_state->current;
   WarpState& warp = block_state->warps[thread / kLanes];
@@ -173,8 +173,8 @@ const std::array<Words, kLanes>& Exchange(const char* operation, const Words& va
   return warp.values[buffer];
 }
 
-/// One lane's four sums: `product(row_words, token_words, k)` for k in [0, depth), where a word
-/// holds `per_word` values of K and lanes take words of K in turn.
+/// One lane's four sums of `product(row_words, token_words, k)` for k in [0, depth). A word holds
+/// `per_word` values of K; the words of K are distributed over the lanes in turn.
 template <typename Sum, typename Product>
 void Multiply(const char* operation, Sum (&sums)[4], const Words& own, int per_word,
               Product&& product) {

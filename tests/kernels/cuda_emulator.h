@@ -7,13 +7,13 @@
 
 namespace shortlist {
 
-/// The Device of the kernels in kernels/cuda/, on the host: runs one block at a time, every thread
-/// of it on a stack of its own, in an order that changes from seed to seed at every barrier and
-/// warp operation. What a GPU may do late it does late or at once, by chance: copies into shared
-/// memory land when they are issued or when somebody waits for them. Shared memory starts as NaNs.
+/// The Device of the kernels in kernels/cuda/, on the host. Runs one block at a time, each of its
+/// threads on its own stack. The order of threads depends on the seed and changes at every barrier
+/// and warp operation. Copies into shared memory complete at random: when they are issued or when a
+/// thread waits for them. Shared memory starts as NaNs.
 ///
-/// Aborts, with a message, where threads wait for each other for ever, where the lanes of a warp
-/// disagree about the operation, on misaligned copies, and on copies nobody waited for.
+/// Aborts with a message on a deadlock, on a different operation in the lanes of a warp, on
+/// misaligned copies, and on copies without a wait.
 class Emulated {
  public:
   /// Runs `body(shared)` for all threads of all blocks; shared: [shared_bytes], aligned to 128.

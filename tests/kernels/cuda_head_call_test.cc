@@ -59,7 +59,7 @@ struct Problem {
     int32_t error;
   };
 
-  /// What the call gives for tokens first .. first + count - 1.
+  /// Returns the result for tokens first .. first + count - 1.
   Result Run(int64_t first, int64_t count, int64_t max_tail = 6) {
     const RowLayout layout = rows.layout;
     const MachineArray<float> plain(machine, Slice(x, first * kHidden, count * kHidden));
@@ -120,7 +120,7 @@ struct Problem {
 
 class CudaHeadCallTest : public testing::TestWithParam<RowFormat> {};
 
-TEST_P(CudaHeadCallTest, EveryTokenOfEveryLaunchEqualsTheOracle) {
+TEST_P(CudaHeadCallTest, EveryTokenMatchesOracleInEveryLaunch) {
   Problem problem(/*seed=*/71, GetParam(), /*tokens=*/150);
   const Problem::Result result = problem.Run(0, 150);
   EXPECT_EQ(result.error, 0);
@@ -147,7 +147,7 @@ TEST_P(CudaHeadCallTest, EveryTokenOfEveryLaunchEqualsTheOracle) {
   }
 }
 
-TEST_P(CudaHeadCallTest, ATokenHasTheSameBitsAloneAndInAnyLaunch) {
+TEST_P(CudaHeadCallTest, TokenBitsAreIndependentOfLaunch) {
   Problem problem(/*seed=*/72, GetParam(), /*tokens=*/130);
   const Problem::Result all = problem.Run(0, 130);
   for (const int64_t m : {0, 63, 64, 65, 127, 128, 129}) {
@@ -159,11 +159,11 @@ TEST_P(CudaHeadCallTest, ATokenHasTheSameBitsAloneAndInAnyLaunch) {
   }
 }
 
-TEST_P(CudaHeadCallTest, ListsThatNobodyCheckedAreFlaggedAndReadInBounds) {
+TEST_P(CudaHeadCallTest, UncheckedListsAreFlaggedAndReadInBounds) {
   Problem problem(/*seed=*/73, GetParam(), /*tokens=*/70);
   const Problem::Result good = problem.Run(0, 70);
   const auto length = static_cast<int32_t>(problem.tail_ids.size());
-  // Behind what is there, the first within what 70 longest tails would take.
+  // Beyond the array; the first lies within the size of 70 longest tails.
   for (const int32_t end : {length + 1, std::numeric_limits<int32_t>::max(), -1}) {
     problem.tail_indptr[70] = end;
     const Problem::Result result = problem.Run(0, 70);
@@ -184,7 +184,7 @@ TEST_P(CudaHeadCallTest, ListsThatNobodyCheckedAreFlaggedAndReadInBounds) {
   }
 }
 
-TEST_P(CudaHeadCallTest, ATailAboveTheBoundIsLeftOut) {
+TEST_P(CudaHeadCallTest, OversizedTailIsIgnored) {
   Problem problem(/*seed=*/74, GetParam(), /*tokens=*/2);
   problem.tail_ids = problem.IdsOf(0);  // some ids
   problem.tail_ids.resize(4);
@@ -195,7 +195,7 @@ TEST_P(CudaHeadCallTest, ATailAboveTheBoundIsLeftOut) {
   EXPECT_GT(result.logits[result.stride + 100], -kInf);
 }
 
-TEST_P(CudaHeadCallTest, FewerRowsThanKLeavePlacesEmpty) {
+TEST_P(CudaHeadCallTest, FewerRowsThanKLeaveEmptyResults) {
   Problem problem(/*seed=*/75, GetParam(), /*tokens=*/66);
   problem.row_ids.resize(2);
   problem.tail_indptr.assign(67, 0);
@@ -211,7 +211,7 @@ TEST_P(CudaHeadCallTest, FewerRowsThanKLeavePlacesEmpty) {
   }
 }
 
-TEST_P(CudaHeadCallTest, ANanStateChoosesNothing) {
+TEST_P(CudaHeadCallTest, NanStateChoosesNothing) {
   Problem problem(/*seed=*/76, GetParam(), /*tokens=*/3);
   problem.x[kHidden] = std::numeric_limits<float>::quiet_NaN();
   const Problem::Result result = problem.Run(0, 3);

@@ -31,7 +31,7 @@ std::vector<float> RunLogits(CudaMachine& machine, const CudaHeadArgs& args, int
   failures.Expect(machine.HeadLogits(args, logits.data(), stride), "HeadLogits runs");
   std::vector<float> values = logits.Get();
   for (int64_t i = size; i < size + 8; ++i) {
-    failures.Expect(values[i] == kGuard, "nothing is written behind the logits");
+    failures.Expect(values[i] == kGuard, "nothing is written after the logits");
   }
   values.resize(size);
   return values;
@@ -255,7 +255,7 @@ class HeadCheck {
     }
   }
 
-  /// Whether two ids arrive at times that differ by rounding alone.
+  /// True if the arrival times of two ids differ only by rounding.
   bool TiesInTheRace(int64_t token, const std::vector<float>& tempered,
                      const std::vector<int32_t>& ids, int32_t drawn, int64_t expected,
                      uint64_t key) {

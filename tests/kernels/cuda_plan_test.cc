@@ -65,7 +65,7 @@ int CodeAt(const RowLayout& layout, const uint8_t* row, int64_t column) {
   return nibble < 8 ? nibble : nibble - 16;
 }
 
-TEST(CudaRowsTest, PackedRowsStandForTheSameWeights) {
+TEST(CudaRowsTest, PackedRowsKeepWeights) {
   std::mt19937 rng(41);
   for (const int64_t hidden : {1, 7, 64, 100, 576, 896, 1024, 1536, 4096}) {
     for (const DType dtype : {DType::kInt8, DType::kInt4}) {
@@ -102,7 +102,7 @@ TEST(CudaRowsTest, StateCodesFillEveryByteOnce) {
   }
 }
 
-TEST(CudaStatesTest, ScalesOfHalvesArePowersOfTwoThatLeaveRoom) {
+TEST(CudaStatesTest, HalfScalesArePowersOfTwoWithHeadroom) {
   for (float largest = 0x1p-149f; largest < 0x1p127f; largest *= 1.7f) {
     const float scale = F16StateScale(largest);
     int exponent;
@@ -166,7 +166,7 @@ CudaHeadArgs Args(RowFormat format, int64_t hidden, int64_t num_tokens, int64_t 
   return args;
 }
 
-TEST(HeadPlanTest, FitsEveryDeviceWhateverTheBatchAndK) {
+TEST(HeadPlanTest, FitsEveryDeviceForAnyBatchAndK) {
   constexpr int kLeastShared = 99 << 10;  // sm_86, the least of sm_80 to sm_90
   for (const int64_t num_tokens : {1, 4, 8, 9, 16, 17, 33, 64}) {
     for (const int64_t k : {0, 1, 32}) {
@@ -178,7 +178,7 @@ TEST(HeadPlanTest, FitsEveryDeviceWhateverTheBatchAndK) {
   }
 }
 
-TEST(HeadPlanTest, ItemsGrowWithTheSetAndBlocksFillTheDevice) {
+TEST(HeadPlanTest, ItemsGrowWithRowsAndBlocksFillDevice) {
   const auto plan_of = [](int64_t row_capacity) {
     return PlanHead(Args(RowFormat::kBf16, 4096, 1, row_capacity, 0), /*k=*/1, kH200);
   };
@@ -191,7 +191,7 @@ TEST(HeadPlanTest, ItemsGrowWithTheSetAndBlocksFillTheDevice) {
   EXPECT_EQ(plan_of(1).num_blocks, 1);
 }
 
-TEST(HeadPlanTest, RefusesAWeightThatOffsetsCannotReach) {
+TEST(HeadPlanTest, RejectsWeightBeyondOffsets) {
   CudaHeadArgs args = Args(RowFormat::kBf16, 131072, 1, 16, 0);
   float weight[4] = {};
   args.weight = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(weight) + 15) / 16 * 16);
@@ -201,7 +201,7 @@ TEST(HeadPlanTest, RefusesAWeightThatOffsetsCannotReach) {
   EXPECT_STREQ(HeadArgsProblem(args), "the weight passes 64 GiB");
 }
 
-TEST(HeadPlanTest, BlocksAndItemsDoNotDependOnTheBatch) {
+TEST(HeadPlanTest, BlocksAndItemsAreIndependentOfBatch) {
   for (const int64_t row_capacity : {1, 16, 500, 3072, 8192, 128256}) {
     for (const int64_t tail_capacity : {0, 200}) {
       const auto plan_of = [&](int64_t num_tokens) {

@@ -121,7 +121,7 @@ TEST(ElementwiseTest, SumExpIsAccurateOverItsRange) {
   });
 }
 
-TEST(ElementwiseTest, EveryHalfPatternConvertsAsTheReference) {
+TEST(ElementwiseTest, EveryHalfPatternConvertsLikeReference) {
   std::vector<uint16_t> patterns(1 << 16);
   for (size_t i = 0; i < patterns.size(); ++i) patterns[i] = static_cast<uint16_t>(i);
   const int64_t count =
@@ -137,7 +137,7 @@ TEST(ElementwiseTest, EveryHalfPatternConvertsAsTheReference) {
   }
 }
 
-TEST(ElementwiseTest, NarrowingRoundsAsTheReference) {
+TEST(ElementwiseTest, NarrowingRoundsLikeReference) {
   std::mt19937 rng(5);
   std::vector<float> source(100003);
   for (float& value : source) value = std::bit_cast<float>(static_cast<uint32_t>(rng()));

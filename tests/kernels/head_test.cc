@@ -182,7 +182,7 @@ struct LargeShape {
 };
 
 // Every row is compared between the ways to read it, a sample of them with the oracle.
-TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
+TEST(HeadTest, LargeShapesAreExactForAnyLayoutAndThreads) {
   const uint32_t seed = 6;
   std::mt19937 rng(seed);
   for (int round = 0; round < 12; ++round) {
@@ -227,7 +227,7 @@ TEST(HeadTest, LargeShapesAreExactWhereverARowIsReadAndOnAnyThreads) {
 }
 
 // The same kernel over the unit and over loops (tests/kernels/tiles_test.cc).
-TEST(HeadTest, AmxHasTheBitsOfPlainTiles) {
+TEST(HeadTest, AmxMatchesPlainTileBits) {
   if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no AMX on this machine";
   std::mt19937 rng(9);
   for (const int64_t num_tokens : {1, 6, 16, 35}) {
@@ -241,7 +241,7 @@ TEST(HeadTest, AmxHasTheBitsOfPlainTiles) {
   }
 }
 
-TEST(HeadTest, ARowHasTheSameBitsWhereverItIsRead) {
+TEST(HeadTest, RowBitsAreIndependentOfLayout) {
   ForRandomHeads(/*seed=*/2, /*num_rounds=*/36, [](const Fixture& f) {
     const std::vector<float> full = Logits(f.full);
     const int64_t stride = HeadMaxRows(f.pruned);
@@ -265,7 +265,7 @@ TEST(HeadTest, ARowHasTheSameBitsWhereverItIsRead) {
   });
 }
 
-TEST(HeadTest, ATokenHasTheSameBitsAloneAndOnAnyThreads) {
+TEST(HeadTest, TokenBitsAreIndependentOfBatchAndThreads) {
   ForRandomHeads(/*seed=*/3, /*num_rounds=*/18, [](const Fixture& f) {
     const std::vector<float> all = Logits(f.pruned_packed);
     const TopK top = RunTopK(f.pruned_packed, /*k=*/5);
@@ -342,7 +342,7 @@ HeadArgs ScalarHead(const std::vector<float>& rows, const float& one) {
   return args;
 }
 
-TEST(HeadTest, TiesGoToTheLowerId) {
+TEST(HeadTest, TiesGoToLowerId) {
   std::vector<float> rows(1000, 0.0f);
   for (const int id : {17, 300, 301, 999}) rows[id] = 2.0f;
   const float one = 1;
@@ -390,7 +390,7 @@ TEST(HeadTest, NanAndMinusInfinityAreNeverChosen) {
   }
 }
 
-TEST(HeadTest, ANanStateChoosesNothingAndLeavesOthersAlone) {
+TEST(HeadTest, NanStateChoosesNothingAndAffectsNoOther) {
   const std::vector<float> rows = {1.0f, 3.0f, 2.0f};
   const std::vector<float> states = {kNan, 1.0f, -kInf};
   for (const Isa isa : SupportedIsas()) {
@@ -427,7 +427,7 @@ TEST(HeadTest, LogSumExpDoesNotOverflow) {
   }
 }
 
-TEST(HeadTest, LogitsFillTheWholeStride) {
+TEST(HeadTest, LogitsFillWholeStride) {
   std::mt19937 rng(5);
   const Fixture f(rng, DType::kBf16, /*vocab_size=*/300, /*hidden=*/16, /*num_tokens=*/3);
   const int64_t stride = HeadMaxRows(f.pruned) + 9;

@@ -18,9 +18,9 @@ TEST(IsaTest, NamesParseBack) {
   EXPECT_EQ(ParseIsa(""), std::nullopt);
 }
 
-TEST(IsaTest, StartsWithTheStrongest) { EXPECT_EQ(CurrentIsa(), DetectIsa()); }
+TEST(IsaTest, DefaultsToStrongest) { EXPECT_EQ(CurrentIsa(), DetectIsa()); }
 
-TEST(IsaTest, SetIsaRefusesWhatTheProcessorLacks) {
+TEST(IsaTest, SetIsaRejectsUnsupported) {
   const Isa before = CurrentIsa();
   for (const Isa isa : kAllIsas) {
     const Isa current = CurrentIsa();

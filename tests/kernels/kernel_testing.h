@@ -58,7 +58,7 @@ struct Stored {
   std::vector<float> values;
 };
 
-/// What a quantised row stands for in a layer of this layout.
+/// Computes the weights that a quantised row represents in a layer of this layout.
 inline void RoundWeights(const float* row, DType dtype, int64_t width, QuantLayout layout,
                          float* target) {
   const QuantShape shape = QuantShape::Of(dtype, width, layout);

@@ -12,7 +12,7 @@
 namespace shortlist {
 namespace {
 
-TEST(KthLargestTest, IsThatOfTheSortedValues) {
+TEST(KthLargestTest, MatchesSort) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
@@ -37,7 +37,7 @@ TEST(KthLargestTest, IsThatOfTheSortedValues) {
   }
 }
 
-TEST(KthLargestTest, EqualValuesAreThemselves) {
+TEST(KthLargestTest, EqualValuesReturnThatValue) {
   const std::vector<float> values(5000, -2.5f);
   EXPECT_EQ(KthLargest(values, 1), -2.5f);
   EXPECT_EQ(KthLargest(values, 5000), -2.5f);

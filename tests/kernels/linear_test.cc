@@ -58,7 +58,7 @@ TEST(LinearTest, MatchesDoublePrecisionOverOddShapes) {
   }
 }
 
-TEST(LinearTest, ARowHasTheSameBitsInAnyBatchAndOnAnyThreads) {
+TEST(LinearTest, RowBitsAreIndependentOfBatchAndThreads) {
   std::mt19937 rng(2);
   for (const int64_t in_features : {1, 31, 64, 129, 1027}) {
     const int64_t out_features = 323;
@@ -120,7 +120,7 @@ TEST(LinearTest, BlocksOfAnyDtypeStackAndConvert) {
   }
 }
 
-TEST(LinearTest, AccumulateAddsTheSameProduct) {
+TEST(LinearTest, AccumulateAddsSameProduct) {
   std::mt19937 rng(4);
   const int64_t in_features = 37;
   const int64_t out_features = 45;
@@ -142,7 +142,7 @@ TEST(LinearTest, AccumulateAddsTheSameProduct) {
   }
 }
 
-TEST(LinearTest, ANormOnTheWayInIsRmsNorm) {
+TEST(LinearTest, FusedInputNormMatchesRmsNorm) {
   std::mt19937 rng(7);
   const float epsilon = 1e-3f;
   ThreadPool pool(3);
@@ -167,7 +167,7 @@ TEST(LinearTest, ANormOnTheWayInIsRmsNorm) {
   }
 }
 
-TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
+TEST(GatedLinearTest, MatchesSiluTimesProduct) {
   const uint32_t seed = 8;
   SCOPED_TRACE(seed);
   std::mt19937 rng(seed);
@@ -202,7 +202,7 @@ TEST(GatedLinearTest, IsSiluOfOneProductTimesTheOther) {
   }
 }
 
-TEST(LinearTest, ActivatedIsTheLinearLayerThenBiasAndActivation) {
+TEST(LinearTest, ActivatedMatchesLinearThenBiasAndActivation) {
   std::mt19937 rng(9);
   for (int round = 0; round < 12; ++round) {
     const int64_t in_features = RandomInt(rng, 1, 100);
@@ -234,7 +234,7 @@ TEST(LinearTest, ActivatedIsTheLinearLayerThenBiasAndActivation) {
 }
 
 // The same kernels over the unit and over loops (tests/kernels/tiles_test.cc).
-TEST(LinearTest, AmxHasTheBitsOfPlainTiles) {
+TEST(LinearTest, AmxMatchesPlainTileBits) {
   if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no AMX on this machine";
   std::mt19937 rng(10);
   const int64_t out_features = 75;
@@ -255,7 +255,7 @@ TEST(LinearTest, AmxHasTheBitsOfPlainTiles) {
 
 // Blocks of tokens that share a panel, and more tokens than a cache holds: sums go on from block to
 // block of the input features.
-TEST(LinearTest, ManyTokensHaveTheBitsOfEachAlone) {
+TEST(LinearTest, TokenBitsAreIndependentOfBatch) {
   std::mt19937 rng(11);
   const int64_t in_features = 1040, out_features = 40;
   const std::vector<float> w = RandomFloats(rng, out_features * in_features);

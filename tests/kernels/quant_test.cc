@@ -24,7 +24,7 @@ std::vector<float> MixedWeights(std::mt19937& rng, int64_t width) {
   return row;
 }
 
-TEST(QuantTest, GroupsCoverTheRowAndFillTheLanes) {
+TEST(QuantTest, GroupsCoverRowAndFillLanes) {
   for (const DType dtype : kQuantDTypes) {
     const int64_t max_len = dtype == DType::kInt4 ? 32 : 64;
     for (int64_t width = 1; width <= 9000; ++width) {
@@ -48,7 +48,7 @@ TEST(QuantTest, GroupsCoverTheRowAndFillTheLanes) {
   EXPECT_EQ(RowBytes(DType::kBf16, 896), 2 * 896);
 }
 
-TEST(QuantTest, CodesAreTheNearestWithinTheBound) {
+TEST(QuantTest, CodesAreNearestWithinBound) {
   const uint32_t seed = 1;
   SCOPED_TRACE(seed);
   std::mt19937 rng(seed);
@@ -80,7 +80,7 @@ TEST(QuantTest, CodesAreTheNearestWithinTheBound) {
   }
 }
 
-TEST(QuantTest, AHeadRowStandsForItsCodes) {
+TEST(QuantTest, HeadRowMatchesItsCodes) {
   const uint32_t seed = 2;
   SCOPED_TRACE(seed);
   std::mt19937 rng(seed);
@@ -104,7 +104,7 @@ TEST(QuantTest, AHeadRowStandsForItsCodes) {
   }
 }
 
-TEST(QuantTest, RowsAreThoseOfTheQuantizerOnAnyThreads) {
+TEST(QuantTest, RowsMatchQuantizerOnAnyThreads) {
   std::mt19937 rng(3);
   constexpr int64_t kRows = 70, kHidden = 93;
   const std::vector<float> numbers = RandomFloats(rng, kRows * kHidden);
@@ -141,7 +141,7 @@ TEST(QuantTest, InputsOfEverySizeAreScored) {
   }
 }
 
-TEST(QuantTest, InputsThatAreNoNumbersGiveNan) {
+TEST(QuantTest, NanInputsGiveNan) {
   std::mt19937 rng(5);
   constexpr int64_t kHidden = 77;
   const std::vector<float> weights = RandomFloats(rng, kHidden);

@@ -40,7 +40,7 @@ int64_t OracleRace(const std::vector<float>& logits, const std::vector<int32_t>&
   return winner;
 }
 
-TEST(UniformNoiseTest, DependsOnEveryArgumentAndOnNothingElse) {
+TEST(UniformNoiseTest, DependsOnEveryArgumentOnly) {
   const float noise = UniformNoise(/*seed=*/7, /*position=*/3, /*stream=*/0, /*id=*/11);
   EXPECT_EQ(noise, UniformNoise(7, 3, 0, 11));
   EXPECT_NE(noise, UniformNoise(8, 3, 0, 11));
@@ -71,7 +71,7 @@ TEST(UniformNoiseTest, IsUniformAlongEveryArgument) {
   EXPECT_LT(chi_square([](int i) { return UniformNoise(i, i, 1, i); }), 113.0);
 }
 
-TEST(SampleRaceTest, MatchesTheContractInDouble) {
+TEST(SampleRaceTest, MatchesContractInDouble) {
   const uint64_t seed = 20260101;
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0f, 4.0f);
@@ -94,7 +94,7 @@ TEST(SampleRaceTest, MatchesTheContractInDouble) {
   }
 }
 
-TEST(SampleRaceTest, BothRacesHaveTheWinnerAndTheShareOfTheContract) {
+TEST(SampleRaceTest, BothRacesMatchContractWinnerAndShare) {
   const uint64_t seed = 20260102;
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {
@@ -136,7 +136,7 @@ TEST(SampleRaceTest, BothRacesHaveTheWinnerAndTheShareOfTheContract) {
   }
 }
 
-TEST(SampleRaceTest, TiesGoToTheLowerIdWhereverItStands) {
+TEST(SampleRaceTest, TiesGoToLowerIdInAnyRowOrder) {
   // Equal ids have equal noise: with equal logits they tie, across blocks too.
   std::vector<float> logits(2000, -kInfinity);
   std::vector<int32_t> ids(2000, 7);
@@ -147,7 +147,7 @@ TEST(SampleRaceTest, TiesGoToTheLowerIdWhereverItStands) {
   EXPECT_NEAR(SampleRaceWithShareCpu(row, {1, 2, 0}).share, 0.5, 1e-6);
 }
 
-TEST(SampleRaceTest, DrawsFromTheSoftmax) {
+TEST(SampleRaceTest, DrawsFromSoftmax) {
   const std::vector<float> logits = {0.0f, 1.0f, -1.0f, 2.0f, -3.0f, -kInfinity};
   double total = 0.0;
   for (float logit : logits) total += std::exp(logit);
@@ -167,7 +167,7 @@ TEST(SampleRaceTest, DrawsFromTheSoftmax) {
   }
 }
 
-TEST(SampleRaceTest, NoiseBelongsToTheTokenNotToTheRow) {
+TEST(SampleRaceTest, NoiseDependsOnTokenNotRow) {
   // A subset that holds the winner of the full row elects the same token: this is what couples the
   // draft's active vocabulary to the target's full one.
   std::mt19937 random(5);
@@ -205,7 +205,7 @@ TEST(SampleRaceTest, DegenerateRows) {
   }
 }
 
-TEST(InverseTemperatureTest, IsAPositiveFiniteFloat) {
+TEST(InverseTemperatureTest, IsPositiveAndFinite) {
   EXPECT_EQ(InverseTemperature(0.5), 2.0f);
   EXPECT_EQ(InverseTemperature(0.7), static_cast<float>(1.0 / 0.7));
   for (const double temperature : {5e-324, 1e-300, 1e-39, 1e30}) {

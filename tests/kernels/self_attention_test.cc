@@ -118,7 +118,7 @@ struct Batch {
   std::vector<char> keys, values;
 };
 
-/// The same one step after the other, rows first, as QkvProjection tells it.
+/// Computes the same in separate steps, rows first, as QkvProjection documents.
 std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int64_t window) {
   ThreadPool pool(1);
   const auto [num_heads, num_kv_heads, head_dim] = batch.shape;
@@ -168,7 +168,7 @@ struct Work {
 
 class SelfAttentionTest : public testing::TestWithParam<Work> {};
 
-TEST_P(SelfAttentionTest, IsProjectionBiasNormRotationStoreAndAttentionInTurn) {
+TEST_P(SelfAttentionTest, MatchesSeparateSteps) {
   const Work& work = GetParam();
   std::mt19937 rng(11);
   for (const Isa isa : SupportedIsas()) {

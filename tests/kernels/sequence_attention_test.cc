@@ -140,7 +140,7 @@ TEST(SequenceAttentionTest, MatchesDoublePrecision) {
   });
 }
 
-TEST(SequenceAttentionTest, ASequenceHasTheSameBitsAloneAndOnAnyThreads) {
+TEST(SequenceAttentionTest, SequenceBitsAreIndependentOfBatchAndThreads) {
   std::mt19937 rng(2);
   ForShapes([&](const Shape& shape, DType dtype) {
     const Batch batch(rng, shape, {3, 139, 57});
@@ -164,7 +164,7 @@ TEST(SequenceAttentionTest, ASequenceHasTheSameBitsAloneAndOnAnyThreads) {
   });
 }
 
-TEST(SequenceAttentionTest, PlainTilesHaveTheUnitsBits) {
+TEST(SequenceAttentionTest, PlainTilesMatchAmxBits) {
   if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no matrix unit";
   std::mt19937 rng(3);
   for (const Shape& shape : kShapes) {

@@ -21,7 +21,7 @@ struct SketchFixture {
       : num_rows(rows), rank(sketch_rank), unpacked(rows * sketch_rank) {
     const int64_t padded = view().num_panels() * kSketchPanelRows;
     codes.assign(padded * rank / 2, 0xff);
-    scales.assign(padded, 0x7f7f);  // the largest of all, behind the rows
+    scales.assign(padded, 0x7f7f);  // the largest value, after the rows
     for (int64_t row = 0; row < num_rows; ++row) {
       for (int64_t k = 0; k < rank; ++k) {
         SetCode(row, k, static_cast<int8_t>(RandomInt(rng, -largest, largest)));

@@ -38,8 +38,8 @@ Chosen Select(const SketchFixture& sketch, const std::vector<float>& queries,
   return chosen;
 }
 
-/// The best few of what is ranked are what a choice of as few gives.
-TEST(SketchRankTest, KeysOrderTheChosenRows) {
+/// The best n of the ranked rows equal a choice of n rows.
+TEST(SketchRankTest, KeysOrderChosenRows) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 rng(seed);
@@ -66,7 +66,7 @@ TEST(SketchRankTest, KeysOrderTheChosenRows) {
   }
 }
 
-TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {
+TEST(SketchSelectTest, ChoosesBestRowsOnEveryIsa) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 rng(seed);
@@ -101,7 +101,7 @@ TEST(SketchSelectTest, ChoosesTheBestRowsByDefinitionOnEveryInstructionSet) {
 }
 
 /// Candidates by the first dimensions, and what all of them together make of these.
-TEST(SketchRefineTest, ChoosesTheBestCandidatesInAllDimensions) {
+TEST(SketchRefineTest, ChoosesBestCandidatesInAllDimensions) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 rng(seed);
@@ -135,7 +135,7 @@ TEST(SketchRefineTest, ChoosesTheBestCandidatesInAllDimensions) {
     };
     refine(one);
     EXPECT_TRUE(std::ranges::is_sorted(chosen));
-    // What a candidate counts for, in double precision.
+    // The score of a candidate, in double precision.
     std::vector<double> exact;
     for (int64_t i = 0; i < num_candidates; ++i) {
       const int32_t row = candidates[i];
@@ -169,7 +169,7 @@ TEST(SketchRefineTest, ChoosesTheBestCandidatesInAllDimensions) {
   }
 }
 
-TEST(SketchRefineTest, AQueryThatIsNotFiniteLeavesTheCandidatesAsTheyWere) {
+TEST(SketchRefineTest, NonFiniteQueryKeepsCandidates) {
   std::mt19937 rng(3);
   const SketchFixture first(rng, /*rows=*/64, /*rank=*/8, /*largest=*/7);
   const std::vector<uint8_t> codes(64 * kSketchFineRank / 2, 0x3c);
@@ -191,7 +191,7 @@ TEST(SketchRefineTest, AQueryThatIsNotFiniteLeavesTheCandidatesAsTheyWere) {
   }
 }
 
-TEST(SketchSelectTest, AscendingAndDescendingScoresAreNoSpecialCase) {
+TEST(SketchSelectTest, SortedScoresChooseSameRows) {
   std::mt19937 rng(1);
   SketchFixture sketch(rng, /*num_rows=*/5000, /*rank=*/8, /*largest=*/1);
   for (const bool ascends : {true, false}) {
@@ -208,7 +208,7 @@ TEST(SketchSelectTest, AscendingAndDescendingScoresAreNoSpecialCase) {
   }
 }
 
-TEST(SketchSelectTest, EqualScoresGoToTheLowerIds) {
+TEST(SketchSelectTest, TiesGoToLowerIds) {
   std::mt19937 rng(1);
   const SketchFixture sketch(rng, /*num_rows=*/3000, /*rank=*/8, /*largest=*/7);
   std::vector<int32_t> first(10);
@@ -216,7 +216,7 @@ TEST(SketchSelectTest, EqualScoresGoToTheLowerIds) {
   EXPECT_EQ(Select(sketch, std::vector<float>(8, 0.0f), {}, /*num_chosen=*/10)[0], first);
 }
 
-TEST(SketchSelectTest, ToAQueryThatIsNotFiniteAllRowsAreAlike) {
+TEST(SketchSelectTest, NonFiniteQueryRanksAllRowsEqual) {
   std::mt19937 rng(1);
   const SketchFixture sketch(rng, /*num_rows=*/300, /*rank=*/8, /*largest=*/7);
   std::vector<float> queries = RandomFloats(rng, 3 * 8);
@@ -244,8 +244,8 @@ TEST(SketchSelectTest, HugeQueriesAndTemperaturesStillChooseDistinctRows) {
   }
 }
 
-/// The noise of a race is the sampler's: whoever wins over all rows is among the few chosen.
-TEST(SketchSelectTest, TheWinnerOfTheWholeRaceIsChosen) {
+/// A race uses the sampler's noise: the winner over all rows is among the few chosen.
+TEST(SketchSelectTest, RaceWinnerIsAlwaysChosen) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 rng(seed);

@@ -38,7 +38,7 @@ struct alignas(64) Tile {
   }
 };
 
-/// What is drawn for the factors of a product.
+/// The distribution of the factors of a product.
 enum class Numbers { kNormal, kTiny, kAnyBits };
 
 uint16_t RandomBf16(std::mt19937& rng, Numbers numbers) {
@@ -103,7 +103,7 @@ Tile Multiply(const TileShapes& shapes, Product product, const Tile& sums, const
   return out;
 }
 
-TEST(TilesTest, BytesAreAddedUpExactly) {
+TEST(TilesTest, ByteSumsAreExact) {
   const uint32_t seed = 1;
   SCOPED_TRACE(seed);
   std::mt19937 rng(seed);
@@ -126,7 +126,7 @@ TEST(TilesTest, BytesAreAddedUpExactly) {
   }
 }
 
-TEST(TilesTest, Bf16IsNearDoublePrecision) {
+TEST(TilesTest, Bf16IsCloseToDouble) {
   const uint32_t seed = 2;
   SCOPED_TRACE(seed);
   std::mt19937 rng(seed);
@@ -151,7 +151,7 @@ TEST(TilesTest, Bf16IsNearDoublePrecision) {
 }
 
 // One pair, so that the steps show: 2^-70 * 2^-70 is flushed before it is added.
-TEST(TilesTest, SubnormalsAreZeros) {
+TEST(TilesTest, SubnormalsBecomeZero) {
   TileShapes shapes;
   shapes.of[0] = {1, 4};
   shapes.of[5] = {1, 4};
@@ -173,7 +173,7 @@ TEST(TilesTest, SubnormalsAreZeros) {
 }
 
 #if defined(__x86_64__)
-TEST(TilesTest, AmxHasTheBitsOfPlainTiles) {
+TEST(TilesTest, AmxMatchesPlainTileBits) {
   if (DetectIsa() != Isa::kAmx) GTEST_SKIP() << "no AMX on this machine";
   const uint32_t seed = 3;
   std::mt19937 rng(seed);

@@ -71,7 +71,7 @@ TEST_F(CheckpointTest, ConvertsBetweenAllTypesRoundingToNearestEven) {
   EXPECT_EQ(bf16->dtype(), DType::kBf16);
 }
 
-TEST_F(CheckpointTest, LargeTensorsAreConvertedPieceByPiece) {
+TEST_F(CheckpointTest, LargeTensorsAreConvertedInPieces) {
   const int64_t rows = 2100, columns = 2003;  // more than one piece of 2^22 elements
   std::vector<float> values(rows * columns);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1021);
@@ -80,7 +80,7 @@ TEST_F(CheckpointTest, LargeTensorsAreConvertedPieceByPiece) {
   EXPECT_EQ(ToVector(*loaded), values);
 }
 
-TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreNamed) {
+TEST_F(CheckpointTest, NonFiniteWeightsAreNamed) {
   for (const float bad : {kNaN, kInfinity, -kInfinity}) {
     for (const DType from : {DType::kF32, DType::kF16, DType::kBf16}) {
       for (const DType to : {DType::kF32, DType::kF16, DType::kBf16}) {
@@ -94,7 +94,7 @@ TEST_F(CheckpointTest, WeightsThatAreNotFiniteAreNamed) {
   }
 }
 
-TEST_F(CheckpointTest, ValuesTooLargeForTheWantedTypeAreNamed) {
+TEST_F(CheckpointTest, ValuesTooLargeForTypeAreNamed) {
   EXPECT_THAT(
       std::string(
           LoadOnly(MakeTensor("w", {2}, {1, 65520}, DType::kF32), DType::kF16).status().message()),
@@ -124,7 +124,7 @@ TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("w"), HasSubstr("I8")));
 }
 
-TEST_F(CheckpointTest, AnEmptyDirectoryNamesBothFilesLookedFor) {
+TEST_F(CheckpointTest, EmptyDirectoryNamesBothExpectedFiles) {
   const absl::Status status = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
@@ -153,7 +153,7 @@ TEST_F(ShardedCheckpointTest, OpensAllShards) {
   EXPECT_TRUE(checkpoint.Contains("a"));
 }
 
-TEST_F(ShardedCheckpointTest, IndexesThatLieAreRefusedWithTheReason) {
+TEST_F(ShardedCheckpointTest, InconsistentIndexesAreRejectedWithReason) {
   struct Case {
     const char* index;
     const char* message;
@@ -237,25 +237,25 @@ TEST_F(DamagedModelTest, UndamagedModelsLoad) {
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
 }
 
-TEST_F(DamagedModelTest, ShapesThatDisagreeWithTheConfigNameBoth) {
+TEST_F(DamagedModelTest, ShapeMismatchNamesShapeAndConfig) {
   ChangeConfig("target", R"({"intermediate_size": 50})");
   EXPECT_THAT(MessageOf(LoadTarget()), AllOf(HasSubstr("mlp.gate_proj.weight"),
                                              HasSubstr("[48, 32]"), HasSubstr("[50, 32]")));
 }
 
-TEST_F(DamagedModelTest, AHugeConfigIsRefusedBeforeMemoryIsTaken) {
+TEST_F(DamagedModelTest, HugeConfigIsRejectedBeforeAllocation) {
   ChangeConfig("target", R"({"vocab_size": 16777216, "hidden_size": 1048576})");
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("[16777216, 1048576]"));
 }
 
-TEST_F(DamagedModelTest, TooFewAndTooManyLayersAreRefused) {
+TEST_F(DamagedModelTest, TooFewAndTooManyLayersAreRejected) {
   ChangeConfig("target", R"({"num_hidden_layers": 3})");
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("no tensor model.layers.2."));
   ChangeConfig("target", R"({"num_hidden_layers": 1})");
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("tensor \"model.layers.1."));
 }
 
-TEST_F(DamagedModelTest, BiasesAndFurtherNormsAreRefusedAndRotaryBuffersAdmitted) {
+TEST_F(DamagedModelTest, BiasesAndExtraNormsRejectedRotaryBuffersAccepted) {
   const auto add = [&](const char* name) {
     ChangeTensors("target", [&](auto& tensors) {
       tensors.push_back(MakeTensor(name, {4}, {1, 2, 3, 4}, DType::kF32));
@@ -267,7 +267,7 @@ TEST_F(DamagedModelTest, BiasesAndFurtherNormsAreRefusedAndRotaryBuffersAdmitted
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("self_attn.q_proj.bias\" [4] has no place"));
 }
 
-TEST_F(DamagedModelTest, AnUntiedModelNeedsItsHead) {
+TEST_F(DamagedModelTest, UntiedModelNeedsHead) {
   ChangeTensors("target", [](auto& tensors) {
     std::erase_if(tensors,
                   [](const StoredTensor& tensor) { return tensor.name == "lm_head.weight"; });
@@ -275,7 +275,7 @@ TEST_F(DamagedModelTest, AnUntiedModelNeedsItsHead) {
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("no tensor lm_head.weight"));
 }
 
-TEST_F(DamagedModelTest, ATiedModelTakesAHeadOnlyIfItIsTheEmbedding) {
+TEST_F(DamagedModelTest, TiedModelAcceptsHeadOnlyIfEqualToEmbedding) {
   ChangeConfig("target", R"({"tie_word_embeddings": true})");
   EXPECT_THAT(MessageOf(LoadTarget()),
               HasSubstr("lm_head.weight differs from model.embed_tokens.weight"));
@@ -302,7 +302,7 @@ TEST_F(DamagedModelTest, NaNWeightsAreNamed) {
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("model.layers.1.mlp.up_proj.weight holds a NaN"));
 }
 
-TEST_F(DamagedModelTest, ADraftMustFitItsTarget) {
+TEST_F(DamagedModelTest, DraftMustMatchTarget) {
   ChangeConfig("draft", R"({"vocab_size": 1121})");
   EXPECT_EQ(LoadDraft().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("vocab_size 1121 does not fit the target's 96"));
@@ -310,7 +310,7 @@ TEST_F(DamagedModelTest, ADraftMustFitItsTarget) {
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("hidden_size 64 does not fit the target's 32"));
 }
 
-TEST_F(DamagedModelTest, ADraftsVocabularyMayBePaddedOtherwise) {
+TEST_F(DamagedModelTest, DraftVocabularyMayHaveOtherPadding) {
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   for (const char* patch : {R"({"vocab_size": 95})", R"({"vocab_size": 1120})"}) {
     ChangeConfig("draft", patch);
@@ -322,7 +322,7 @@ TEST_F(DamagedModelTest, ADraftsVocabularyMayBePaddedOtherwise) {
   }
 }
 
-TEST_F(DamagedModelTest, RowsOfADraftsOwnEmbeddingThatDifferAreCounted) {
+TEST_F(DamagedModelTest, DifferingDraftEmbeddingRowsAreCounted) {
   const std::vector<StoredTensor> of_target =
       ReadSafetensors(dir_.Join("target/model.safetensors")).value();
   StoredTensor embedding;
@@ -357,7 +357,7 @@ TEST_F(DamagedModelTest, RowsOfADraftsOwnEmbeddingThatDifferAreCounted) {
   EXPECT_EQ(count(MakeTensor(embedding.name, {96, hidden}, values, DType::kF32)), 2);
 }
 
-TEST_F(DamagedModelTest, ADraftsOwnEmbeddingOfAnotherShapeIsRefused) {
+TEST_F(DamagedModelTest, DraftEmbeddingOfOtherShapeIsRejected) {
   ChangeTensors("draft", [](auto& tensors) {
     tensors.push_back(
         MakeTensor("embed_tokens.weight", {96, 1}, std::vector<float>(96), DType::kF32));
@@ -366,13 +366,13 @@ TEST_F(DamagedModelTest, ADraftsOwnEmbeddingOfAnotherShapeIsRefused) {
               AllOf(HasSubstr("embed_tokens.weight"), HasSubstr("[96, 1]"), HasSubstr("[96, 32]")));
 }
 
-TEST_F(DamagedModelTest, ADraftIsNotQuantizedOtherwiseThanAQuantizedTarget) {
+TEST_F(DamagedModelTest, DraftMustShareTargetQuantization) {
   const auto plain = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   const auto target = std::move(*Decoder::Load(ModelSource::OfDirectory(dir_.Join("target")),
                                                std::nullopt, pool_, DType::kInt8));
-  const auto dtype_of_head = [&](const Decoder& beside, DType quantize) {
+  const auto dtype_of_head = [&](const Decoder& decoder, DType quantize) {
     const auto draft =
-        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), beside, pool_, quantize);
+        EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), decoder, pool_, quantize);
     EXPECT_TRUE(draft.ok()) << draft.status();
     return (*draft)->head_weight().dtype;
   };
@@ -397,7 +397,7 @@ TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
       HasSubstr("need LlamaForCausalLMEagle"));
 }
 
-TEST_F(DamagedModelTest, AnFcLayerMakesAQwen2AnEagleDraftWithBiases) {
+TEST_F(DamagedModelTest, FcLayerMakesQwen2EagleDraftWithBiases) {
   ChangeConfig("draft", R"({"architectures": ["Qwen2ForCausalLM"]})");
   const auto config = ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")));
   ASSERT_TRUE(config.ok()) << config.status();
@@ -413,7 +413,7 @@ TEST_F(DamagedModelTest, AnFcLayerMakesAQwen2AnEagleDraftWithBiases) {
   EXPECT_THAT(MessageOf(LoadTarget()), HasSubstr("qkv_bias = true is not supported"));
 }
 
-TEST_F(DamagedModelTest, AnFcLayerMakesALlamaAnEagleDraft) {
+TEST_F(DamagedModelTest, FcLayerMakesLlamaEagleDraft) {
   ChangeConfig("draft", R"({"architectures": ["LlamaForCausalLM"]})");
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
   EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")))->architecture,
@@ -426,7 +426,7 @@ TEST_F(DamagedModelTest, AnFcLayerMakesALlamaAnEagleDraft) {
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("need LlamaForCausalLMEagle"));
 }
 
-TEST_F(DamagedModelTest, ADraftsFcBiasMustMatchItsConfig) {
+TEST_F(DamagedModelTest, DraftFcBiasMustMatchConfig) {
   ChangeConfig("draft", R"({"bias": true})");
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("no tensor fc.bias"));
   ChangeConfig("draft", R"({"bias": false})");
@@ -436,7 +436,7 @@ TEST_F(DamagedModelTest, ADraftsFcBiasMustMatchItsConfig) {
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("\"fc.bias\" [32] has no place"));
 }
 
-TEST_F(DamagedModelTest, ADraftMayCarryACopyOfTheEmbedding) {
+TEST_F(DamagedModelTest, DraftMayHoldCopyOfEmbedding) {
   ChangeTensors("draft", [](auto& tensors) {
     tensors.push_back(MakeTensor("embed_tokens.weight", {96, 32}, std::vector<float>(96 * 32, 0.5f),
                                  DType::kF32));
@@ -444,12 +444,12 @@ TEST_F(DamagedModelTest, ADraftMayCarryACopyOfTheEmbedding) {
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
 }
 
-TEST_F(DamagedModelTest, TruncatedLayersLoadAsAModel) {
+TEST_F(DamagedModelTest, TruncatedLayersLoadAsModel) {
   ASSERT_TRUE(TruncateLayers(dir_.Join("target"), dir_.Join("short"), /*num_layers=*/1).ok());
   EXPECT_EQ(LoadOrDie(dir_.Join("short"), std::nullopt, pool_)->config().num_layers, 1);
 }
 
-TEST(KvCacheTest, SlotCountsAreBoundedAndTheBytesNamed) {
+TEST(KvCacheTest, SlotCountsAreBoundedAndBytesNamed) {
   ModelConfig config;
   config.num_layers = 1024;
   config.num_kv_heads = 4096;

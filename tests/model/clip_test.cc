@@ -82,7 +82,7 @@ class ClipTest : public testing::TestWithParam<std::string> {
   std::vector<std::vector<uint8_t>> rgb_;
 };
 
-TEST_P(ClipTest, VectorsAreTransformers) {
+TEST_P(ClipTest, VectorsMatchTransformers) {
   const std::string dir = golden_.Write();
   ThreadPool pool(/*num_threads=*/2);
   std::vector<std::vector<int32_t>> texts;
@@ -113,7 +113,7 @@ TEST_P(ClipTest, VectorsAreTransformers) {
   }
 }
 
-TEST_P(ClipTest, AVectorHasTheSameBitsAloneAndInAnyBatchOnAnyThreads) {
+TEST_P(ClipTest, VectorBitsAreIndependentOfBatchAndThreads) {
   const std::string dir = golden_.Write();
   std::mt19937 random(5);
   for (const Storage& storage : kStorages) {
@@ -155,7 +155,7 @@ TEST_P(ClipTest, AVectorHasTheSameBitsAloneAndInAnyBatchOnAnyThreads) {
 INSTANTIATE_TEST_SUITE_P(Cases, ClipTest, testing::ValuesIn(GoldenClip::Names()),
                          [](const auto& info) { return info.param; });
 
-TEST(ClipModelTest, WhatDoesNotFitIsNamed) {
+TEST(ClipModelTest, MismatchIsNamed) {
   ThreadPool pool(/*num_threads=*/1);
   GoldenClip golden("quick_gelu");
   const auto error = [&] {

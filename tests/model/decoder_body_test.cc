@@ -43,7 +43,7 @@ class DecoderBodyTest : public testing::TestWithParam<const char*> {
   ThreadPool pool_{2};
 };
 
-TEST_P(DecoderBodyTest, ABodyAloneIsReadWithAndWithoutThePrefix) {
+TEST_P(DecoderBodyTest, BodyIsReadWithAndWithoutPrefix) {
   const auto states = [](Decoder& decoder) {
     return RunChain(decoder, {TokenId{1}, TokenId{2}, TokenId{3}, TokenId{4}, TokenId{5}});
   };
@@ -62,7 +62,7 @@ TEST_P(DecoderBodyTest, ABodyAloneIsReadWithAndWithoutThePrefix) {
   const auto named = LoadOrDie(Write(nullptr, /*has_prefix=*/false, /*has_head=*/false),
                                DType::kF32, pool_, DType::kInt8);
   EXPECT_FALSE(named->has_head());
-  // A head that nobody reads is no part of a body.
+  // An unread head is no part of a body.
   const auto odd = Decoder::Load(
       ModelSource::OfDirectory(Write(body.c_str(), /*has_prefix=*/true, /*has_head=*/true)),
       std::nullopt, pool_);

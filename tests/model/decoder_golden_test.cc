@@ -48,7 +48,7 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
   }
   ~DecoderGoldenTest() override { SetIsa(DetectIsa()); }
 
-  /// Greedy ids one by one, and the logits behind each.
+  /// Returns greedy ids one by one, and the logits after each.
   std::pair<std::vector<int32_t>, std::vector<std::vector<float>>> Decode(Decoder& decoder) {
     const int64_t num_slots = static_cast<int64_t>(prompt_.size() + greedy_.size());
     KvCache cache = KvCache::Create(decoder.config(), num_slots, decoder.dtype()).value();
@@ -77,7 +77,7 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
   std::vector<int32_t> greedy_;
 };
 
-TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsAreTransformers) {
+TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsMatchTransformers) {
   const auto decoder = LoadOrDie(dir_.path(), DType::kF32, pool_);
   for (const Isa isa : SupportedIsas()) {
     SCOPED_TRACE(IsaName(isa));
@@ -92,7 +92,7 @@ TEST_P(DecoderGoldenTest, GreedyIdsAndLogitsAreTransformers) {
   }
 }
 
-TEST_P(DecoderGoldenTest, AnyChunkGivesTheSameBits) {
+TEST_P(DecoderGoldenTest, AnyChunkGivesSameBits) {
   for (const DType dtype : {DType::kF32, DType::kBf16}) {
     const auto decoder = LoadOrDie(dir_.path(), dtype, pool_);
     std::vector<TokenId> tokens = prompt_;

@@ -46,7 +46,7 @@ void ExpectSameBits(std::span<const float> got, std::span<const float> want) {
   EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size_bytes()), 0);
 }
 
-/// A target and its draft behind one face, so that each property is tested on both. The draft's
+/// A target and its draft with one interface, so that each property is tested on both. The draft's
 /// features are a fixed function of sequence position.
 class Network {
  public:
@@ -180,7 +180,7 @@ TEST_P(DecoderInvarianceTest, BatchNeighboursDoNotChangeBits) {
   });
 }
 
-TEST_P(DecoderInvarianceTest, EveryPathOfATreeHasTheBitsOfAChain) {
+TEST_P(DecoderInvarianceTest, EveryTreePathMatchesChainBits) {
   ForEachIsa([this] {
     Network network = Make(pool_);
     const int64_t vocab_size = network.config().vocab_size;
@@ -233,7 +233,7 @@ class DecoderTest : public testing::Test {
 
 using DecoderDeathTest = DecoderTest;
 
-TEST_F(DecoderTest, TiedHeadIsTheEmbeddingsMemory) {
+TEST_F(DecoderTest, TiedHeadSharesEmbeddingMemory) {
   TinyLlamaOptions options;
   options.tied = true;
   options.dtype = DType::kBf16;
@@ -242,7 +242,7 @@ TEST_F(DecoderTest, TiedHeadIsTheEmbeddingsMemory) {
   EXPECT_EQ(decoder->head_weight().dtype, DType::kBf16);
 }
 
-TEST_F(DecoderTest, UntiedHeadIsItsOwnTensor) {
+TEST_F(DecoderTest, UntiedHeadHasOwnTensor) {
   const auto decoder = Write(TinyLlamaOptions());
   EXPECT_NE(decoder->head_weight().rows, decoder->embedding().data());
   EXPECT_EQ(decoder->head_weight().vocab_size, 96);
@@ -258,7 +258,7 @@ TEST_F(DecoderTest, EmptyBatchGivesNoRows) {
   EXPECT_EQ(hidden->cols(), 32);
 }
 
-TEST_F(DecoderDeathTest, IdsPositionsAndSlotsOutOfRangeBreakAnInvariant) {
+TEST_F(DecoderDeathTest, IdsPositionsAndSlotsOutOfRangeAbort) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   TinyLlamaOptions options;
   options.context_len = 8;
@@ -276,7 +276,7 @@ TEST_F(DecoderDeathTest, IdsPositionsAndSlotsOutOfRangeBreakAnInvariant) {
   EXPECT_DEATH(run(TokenId{3}, /*position=*/7, /*first_slot=*/9), "num_slots");
 }
 
-TEST(ShippedPairTest, TheDraftPredictsItsTarget) {
+TEST(ShippedPairTest, DraftPredictsTarget) {
   ThreadPool pool(/*num_threads=*/2);
   const auto target = LoadOrDie(SourcePath("models/demo/target"), std::nullopt, pool);
   auto draft =

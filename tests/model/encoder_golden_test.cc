@@ -27,8 +27,8 @@ struct Storage {
 const Storage kStorages[] = {{"f32", DType::kF32, std::nullopt, 0.99999, 1e-4f},
                              {"f16", DType::kF16, std::nullopt, 0.9999, std::nullopt},
                              {"bf16", DType::kBf16, std::nullopt, 0.999, std::nullopt},
-                             // Where a code of an input rounds the other way, tiny random layers
-                             // tell.
+                             // Tiny random layers amplify codes of inputs that round the other
+                             // way.
                              {"int8", DType::kF32, DType::kInt8, 0.985, std::nullopt}};
 
 class EncoderGoldenTest : public testing::TestWithParam<std::string> {
@@ -37,7 +37,7 @@ class EncoderGoldenTest : public testing::TestWithParam<std::string> {
   GoldenEncoder golden_{GetParam()};
 };
 
-TEST_P(EncoderGoldenTest, HiddenStatesAreTransformers) {
+TEST_P(EncoderGoldenTest, HiddenStatesMatchTransformers) {
   const std::string dir = golden_.Write();
   ThreadPool pool(/*num_threads=*/2);
   for (const Storage& storage : kStorages) {
@@ -62,7 +62,7 @@ TEST_P(EncoderGoldenTest, HiddenStatesAreTransformers) {
   }
 }
 
-TEST_P(EncoderGoldenTest, ATextHasTheSameBitsAloneAndInAnyBatchOnAnyThreads) {
+TEST_P(EncoderGoldenTest, TextBitsAreIndependentOfBatchAndThreads) {
   const std::string dir = golden_.Write();
   std::mt19937 random(3);
   for (const Storage& storage : kStorages) {

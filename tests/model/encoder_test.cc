@@ -41,7 +41,7 @@ class EncoderTest : public testing::Test {
   ThreadPool pool_{/*num_threads=*/2};
 };
 
-TEST_F(EncoderTest, NamesWhatItLoaded) {
+TEST_F(EncoderTest, ReportsLoadedModel) {
   const GoldenEncoder golden("bert_classification");
   const auto encoder = LoadEncoderOrDie(golden.Write(), DType::kBf16, pool_, DType::kInt8);
   EXPECT_EQ(encoder->config().architecture, "BertForSequenceClassification");
@@ -52,7 +52,7 @@ TEST_F(EncoderTest, NamesWhatItLoaded) {
   EXPECT_EQ(LoadEncoderOrDie(plain.Write(), std::nullopt, pool_)->tensor_prefix(), "");
 }
 
-TEST_F(EncoderTest, RefusesWhatDoesNotFitByValueAndBound) {
+TEST_F(EncoderTest, RejectsMismatchByValueAndBound) {
   for (const char* name : {"bert", "xlm_roberta", "modernbert"}) {
     SCOPED_TRACE(name);
     const GoldenEncoder golden(name);
@@ -76,7 +76,7 @@ TEST_F(EncoderTest, RefusesWhatDoesNotFitByValueAndBound) {
   }
 }
 
-TEST_F(EncoderTest, NoTypesAreTypeZero) {
+TEST_F(EncoderTest, MissingTypesMeanTypeZero) {
   const GoldenEncoder golden("bert");
   const auto encoder = LoadEncoderOrDie(golden.Write(), std::nullopt, pool_);
   const std::vector<int32_t> ids = {3, 4, 5}, zeros = {0, 0, 0}, begin = {0, 3};
@@ -84,7 +84,7 @@ TEST_F(EncoderTest, NoTypesAreTypeZero) {
             ToVector(encoder->Forward({ids, zeros, begin}).value()));
 }
 
-TEST_F(EncoderTest, DamagedCheckpointsAreRefusedByName) {
+TEST_F(EncoderTest, DamagedCheckpointsAreRejectedByName) {
   const std::string query = "encoder.layer.1.attention.self.query.weight";
   GoldenEncoder missing("bert");
   Rename(missing, query, "pooler.of.some.kind");
@@ -110,7 +110,7 @@ TEST_F(EncoderTest, DamagedCheckpointsAreRefusedByName) {
   }
 }
 
-TEST_F(EncoderTest, ReadsTheNamesOfOlderExports) {
+TEST_F(EncoderTest, ReadsOlderExportNames) {
   GoldenEncoder golden("bert");
   const auto want = Encode(*LoadEncoderOrDie(golden.Write(), std::nullopt, pool_), golden.texts);
   for (StoredTensor& tensor : golden.tensors) tensor.name = "bert." + tensor.name;
@@ -120,7 +120,7 @@ TEST_F(EncoderTest, ReadsTheNamesOfOlderExports) {
   EXPECT_EQ(Encode(*LoadEncoderOrDie(golden.Write(), std::nullopt, pool_), golden.texts), want);
 }
 
-TEST_F(EncoderTest, ALocalLayerThatSeesFarEnoughIsAGlobalOne) {
+TEST_F(EncoderTest, WideLocalLayerEqualsGlobalLayer) {
   // Layers that see further than any sequence is long give what global layers do.
   GoldenEncoder golden("modernbert");
   golden.config["rope_parameters"]["sliding_attention"] =

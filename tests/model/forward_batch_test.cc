@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(ForwardBatchTest, ChainSeesItsPrefixAndItself) {
+TEST(ForwardBatchTest, ChainSeesPrefixAndItself) {
   ForwardBatch batch;
   const std::vector<TokenId> tokens = {TokenId{30}, TokenId{31}};
   const std::vector<int32_t> slots = {7, 3, 9, 4};
@@ -26,7 +26,7 @@ TEST(ForwardBatchTest, ChainSeesItsPrefixAndItself) {
   EXPECT_EQ(layout.tail_indptr, nullptr);
 }
 
-TEST(ForwardBatchTest, TreeNodesSeeThePrefixAndTheirAncestors) {
+TEST(ForwardBatchTest, TreeNodesSeePrefixAndAncestors) {
   ForwardBatch batch;
   const std::vector<TokenId> first = {TokenId{1}};
   batch.AddChain(first, /*first_position=*/0, std::vector<int32_t>{5});
@@ -47,7 +47,7 @@ TEST(ForwardBatchTest, TreeNodesSeeThePrefixAndTheirAncestors) {
               ElementsAre(20, 20, 22, 21, 20, 22, 19));
 }
 
-TEST(ForwardBatchTest, ClearStartsAnew) {
+TEST(ForwardBatchTest, ClearResets) {
   ForwardBatch batch;
   const std::vector<TokenId> token = {TokenId{4}};
   batch.AddTree(token, std::vector<int32_t>{-1}, std::vector<int32_t>{0}, std::vector<int32_t>{1});
@@ -60,7 +60,7 @@ TEST(ForwardBatchTest, ClearStartsAnew) {
   EXPECT_EQ(layout.tail_indptr, nullptr);
 }
 
-TEST(ForwardBatchDeathTest, ParentsMustComeBeforeTheirChildren) {
+TEST(ForwardBatchDeathTest, ParentsMustPrecedeChildren) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   ForwardBatch batch;
   const std::vector<TokenId> tokens = {TokenId{4}, TokenId{5}};

@@ -69,7 +69,7 @@ class GoldenTest : public testing::TestWithParam<const char*> {
 class LlamaGoldenTest : public GoldenTest {};
 class EagleGoldenTest : public GoldenTest {};
 
-TEST_P(LlamaGoldenTest, LogitsAreTransformersInEveryDTypeAndIsa) {
+TEST_P(LlamaGoldenTest, LogitsMatchTransformersInEveryDTypeAndIsa) {
   const Golden golden = ReadGolden(GoldenDir(GetParam()) + "/golden.safetensors");
   const std::vector<TokenId>& ids = golden.ids.at("input_ids");
   const std::vector<float>& want = golden.floats.at("logits");
@@ -90,14 +90,14 @@ INSTANTIATE_TEST_SUITE_P(Cases, LlamaGoldenTest,
                                          "llama_sharded"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(LlamaGoldenDTypeTest, WithoutAWishTheFilesDecide) {
+TEST(LlamaGoldenDTypeTest, DefaultsToDTypeOfFiles) {
   ThreadPool pool(/*num_threads=*/1);
   EXPECT_EQ(LoadOrDie(GoldenDir("llama_mha"), std::nullopt, pool)->dtype(), DType::kF32);
   EXPECT_EQ(LoadOrDie(GoldenDir("llama_f16"), std::nullopt, pool)->dtype(), DType::kF16);
   EXPECT_EQ(LoadOrDie(GoldenDir("llama_bf16"), std::nullopt, pool)->dtype(), DType::kBf16);
 }
 
-TEST_P(EagleGoldenTest, PredictedFeaturesArePyTorchs) {
+TEST_P(EagleGoldenTest, PredictedFeaturesMatchPyTorch) {
   const Golden golden = ReadGolden(GoldenDir(GetParam()) + "/golden.safetensors");
   const std::vector<TokenId>& next_ids = golden.ids.at("next_ids");
   const std::vector<float>& want = golden.floats.at("predicted");

@@ -1,4 +1,4 @@
-// Decoders with quantised weights beside the same weights unquantised.
+// Compares decoders with quantised weights and with the same weights unquantised.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr DType kQuantDTypes[] = {DType::kInt8, DType::kInt4};
 
-/// What the decoder says after `prompt`: the prompt and `count` greedy tokens.
+/// Returns `prompt` and `count` greedy tokens after it.
 std::vector<TokenId> Continue(Decoder& decoder, std::vector<TokenId> tokens, int64_t count,
                               ThreadPool& pool) {
   const int64_t num_slots = static_cast<int64_t>(tokens.size()) + count;
@@ -94,7 +94,7 @@ TEST(QuantizedTest, Stories260KIsCloseToUnquantized) {
   ExpectCloseToUnquantized(converted.path(), /*num_random=*/1, /*num_greedy=*/100);
 }
 
-TEST(QuantizedTest, ATiedHeadIsAQuantizedCopy) {
+TEST(QuantizedTest, TiedHeadIsQuantizedCopy) {
   TempDir dir;
   TinyLlamaOptions options;
   options.tied = true;
@@ -108,7 +108,7 @@ TEST(QuantizedTest, ATiedHeadIsAQuantizedCopy) {
   EXPECT_NE(decoder->head_weight().rows, decoder->embedding().data());
 }
 
-TEST(QuantizedTest, ChunksAndThreadsDoNotChangeABit) {
+TEST(QuantizedTest, ChunksAndThreadsKeepBits) {
   TempDir dir;
   ASSERT_TRUE(WriteTinyLlama(dir.path(), TinyLlamaOptions(), /*seed=*/6).ok());
   const std::vector<TokenId> tokens = RandomTokens(40, /*vocab_size=*/96, /*seed=*/7);
@@ -128,7 +128,7 @@ TEST(QuantizedTest, ChunksAndThreadsDoNotChangeABit) {
   }
 }
 
-TEST(QuantizedTest, AWeightThatIsNoNumberIsRefusedByName) {
+TEST(QuantizedTest, NanWeightIsRejectedByName) {
   TempDir dir;
   ASSERT_TRUE(WriteTinyLlama(dir.path(), TinyLlamaOptions(), /*seed=*/6).ok());
   const std::string path = dir.path() + "/model.safetensors";

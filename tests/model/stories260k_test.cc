@@ -19,7 +19,7 @@ std::string ReferenceText(const std::string& page) {
   return page.substr(begin, page.find("\n```", begin) - begin);
 }
 
-TEST(Stories260KTest, GreedyTextIsTheReferenceText) {
+TEST(Stories260KTest, GreedyTextMatchesReference) {
   const auto dir = FindSharedData("weights/stories260K");
   if (!dir) GTEST_SKIP() << "shared data absent: weights/stories260K";
   TempDir converted;

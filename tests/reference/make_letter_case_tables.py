@@ -58,7 +58,7 @@ def main():
               mappings(str.title, lambda c: c.title() != c.upper())),
         table("Unicode's Cased.", "LetterRange", "kCased", pairs(is_cased)),
         table("Unicode's Case_Ignorable.", "LetterRange", "kCaseIgnorable", pairs(is_case_ignorable)),
-        table("What str.isdigit takes beside decimal digits.", "LetterRange", "kOtherDigits",
+        table("What str.isdigit accepts in addition to decimal digits.", "LetterRange", "kOtherDigits",
               pairs(lambda c: c.isdigit() and not c.isdecimal())),
         table("The zeros of the decimal digits; the nine others follow each.", "char32_t", "kZeros", zeros),
     ]

@@ -15,7 +15,7 @@ absl::Status Refusal(std::vector<TokenId> prompt, Sequence::Options options = {}
   return Sequence::Create(std::move(prompt), std::move(options), kVocabSize).status();
 }
 
-TEST(SequenceTest, APromptHasTokensAndAllOfThemAreOfTheModel) {
+TEST(SequenceTest, PromptIsNonEmptyAndWithinVocabulary) {
   EXPECT_TRUE(Refusal({TokenId{0}, TokenId{9}}).ok());
   EXPECT_FALSE(Refusal({}).ok());
   for (const int32_t id : {-1, 10}) {
@@ -25,13 +25,13 @@ TEST(SequenceTest, APromptHasTokensAndAllOfThemAreOfTheModel) {
   }
 }
 
-TEST(SequenceTest, ATailHasNoMoreRowsThanThereAreTokens) {
+TEST(SequenceTest, TailRowsAreBoundedByVocabulary) {
   EXPECT_TRUE(Refusal({TokenId{1}}, {.max_tail_rows = 10}).ok());
   EXPECT_FALSE(Refusal({TokenId{1}}, {.max_tail_rows = 11}).ok());
   EXPECT_FALSE(Refusal({TokenId{1}}, {.max_tail_rows = -1}).ok());
 }
 
-TEST(SequenceTest, LogprobsAreAskedForInsideThePrompt) {
+TEST(SequenceTest, LogprobsStartMustLieInPrompt) {
   for (const auto& [num_logprobs, start] : {std::pair(-1, 0), {0, 1}, {0, -2}}) {
     const SamplingParams sampling{.num_logprobs = num_logprobs, .prompt_logprobs_start = start};
     EXPECT_FALSE(Refusal({TokenId{1}}, {.sampling = sampling}).ok()) << start;

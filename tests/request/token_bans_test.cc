@@ -41,7 +41,7 @@ bool MayFollow(const std::vector<TokenId>& output, TokenId token, const TokenBan
   return allowed.empty() || std::ranges::find(allowed, token) != allowed.end();
 }
 
-TEST(TokenBansTest, StatesAllowWhatTheWholeOutputAllows) {
+TEST(TokenBansTest, IncrementalStateMatchesWholeOutput) {
   const uint32_t seed = std::random_device()();
   std::printf("seed %u\n", seed);
   std::mt19937 random(seed);
@@ -76,7 +76,7 @@ TEST(TokenBansTest, StatesAllowWhatTheWholeOutputAllows) {
   }
 }
 
-TEST(TokenBansTest, DraftedTokensLeaveTheStateAsItWas) {
+TEST(TokenBansTest, DraftedTokensDoNotChangeState) {
   const auto bans =
       std::make_shared<const TokenBans>(std::vector<TokenId>(), Words{Ids({1, 2, 3}), Ids({2, 4})});
   const BanConstraint constraint(bans, {}, /*min_new_tokens=*/0);
@@ -87,7 +87,7 @@ TEST(TokenBansTest, DraftedTokensLeaveTheStateAsItWas) {
   EXPECT_EQ(constraint.Next(one, TokenId{2}), two);
 }
 
-TEST(TokenBansTest, LongMinimumAndManyWordsFitTheState) {
+TEST(TokenBansTest, LongMinimumAndManyWordsFitState) {
   Words words;
   for (int32_t i = 0; i < 200; ++i) words.push_back(Ids({i, i + 1, i + 2, i + 3}));
   const auto bans = std::make_shared<const TokenBans>(std::vector<TokenId>(), words);

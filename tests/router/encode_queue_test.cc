@@ -40,7 +40,7 @@ Taken Take(EncodeQueue& queue, int64_t max_tokens) {
   return taken;
 }
 
-TEST(EncodeQueueTest, TakesWholeInputsUpToTheBudgetAndOneAtLeast) {
+TEST(EncodeQueueTest, TakesWholeInputsWithinBudgetAndAtLeastOne) {
   EncodeQueue queue;
   const auto req = Request("a", {4, 4, 4, 100, 1});
   queue.Add(*req);
@@ -52,7 +52,7 @@ TEST(EncodeQueueTest, TakesWholeInputsUpToTheBudgetAndOneAtLeast) {
   EXPECT_EQ(Take(queue, 11), Taken());
 }
 
-TEST(EncodeQueueTest, AShortRequestDoesNotWaitForALongOneOfItsClient) {
+TEST(EncodeQueueTest, ShortRequestOvertakesLongOneOfSameClient) {
   EncodeQueue queue;
   const auto bulk = Request("a", std::vector<int64_t>(100, 10));
   queue.Add(*bulk);
@@ -62,7 +62,7 @@ TEST(EncodeQueueTest, AShortRequestDoesNotWaitForALongOneOfItsClient) {
   EXPECT_EQ(Take(queue, 10).front(), std::pair(query.get(), size_t{0}));
 }
 
-TEST(EncodeQueueTest, ThePriorityOfAClientOrdersItsOwnRequestsOnly) {
+TEST(EncodeQueueTest, PriorityOrdersRequestsOfSameClientOnly) {
   EncodeQueue queue;
   const auto low = Request("a", {10, 10}, 0.0, 0), high = Request("a", {10, 10}, 0.0, 5);
   const auto other = Request("b", {10, 10}, 0.0, -7);
@@ -75,7 +75,7 @@ TEST(EncodeQueueTest, ThePriorityOfAClientOrdersItsOwnRequestsOnly) {
                                     {low.get(), 1}}));
 }
 
-TEST(EncodeQueueTest, WhoComesBackHasNoMoreOfATurnThanWhoIsHere) {
+TEST(EncodeQueueTest, ReturningClientGetsNoExtraShare) {
   EncodeQueue queue;
   const auto bulk = Request("a", std::vector<int64_t>(1000, 1));
   queue.Add(*bulk);
@@ -88,7 +88,7 @@ TEST(EncodeQueueTest, WhoComesBackHasNoMoreOfATurnThanWhoIsHere) {
             50);
 }
 
-TEST(EncodeQueueTest, NoRequestWaitsForEverBehindShortOnes) {
+TEST(EncodeQueueTest, ShortRequestsDoNotStarveLongOnes) {
   // A pass of 64 tokens takes 0.1 s, and in each a short request arrives that fills it.
   EncodeQueue queue;
   const auto old = Request("a", std::vector<int64_t>(20, 64));
@@ -107,7 +107,7 @@ TEST(EncodeQueueTest, NoRequestWaitsForEverBehindShortOnes) {
   EXPECT_LE(num_short, 200);
 }
 
-TEST(EncodeQueueTest, AShortRequestDoesNotWaitForALongOneOfASlowModel) {
+TEST(EncodeQueueTest, ShortRequestOvertakesLongOneOfSlowModel) {
   // A pass of 64 tokens takes a second; the long request has been computed for ten.
   EncodeQueue queue;
   const auto bulk = Request("a", std::vector<int64_t>(20, 64));
@@ -118,7 +118,7 @@ TEST(EncodeQueueTest, AShortRequestDoesNotWaitForALongOneOfASlowModel) {
   EXPECT_EQ(Take(queue, 16).front().first, query.get());
 }
 
-TEST(EncodeQueueTest, RandomRequestsAreTakenOnceInOrderAndClientsEvenly) {
+TEST(EncodeQueueTest, RandomRequestsAreTakenOnceInOrderAndFairly) {
   const auto seed = static_cast<uint32_t>(std::random_device()());
   std::printf("seed %u\n", seed);
   std::mt19937 rng(seed);

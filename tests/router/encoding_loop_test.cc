@@ -76,7 +76,7 @@ class EncodingLoopTest : public testing::Test {
   std::unique_ptr<EncodingLoop> loop_;
 };
 
-TEST_F(EncodingLoopTest, ARequestThatTakesSeveralPassesHasOneRowInTheOrderOfItsInputs) {
+TEST_F(EncodingLoopTest, MultiPassRequestReturnsOneRowInInputOrder) {
   Open({.max_input_tokens = 4, .max_batch_tokens = 4});
   EXPECT_TRUE(Add(Request("a", {{1, 2}, {3}, {4, 5, 6}, {7}})).rows.empty());
   EXPECT_FALSE(loop_->idle());
@@ -96,7 +96,7 @@ TEST_F(EncodingLoopTest, ARequestThatTakesSeveralPassesHasOneRowInTheOrderOfItsI
   EXPECT_THAT(summer_.passes, ElementsAre(2, 2));
 }
 
-TEST_F(EncodingLoopTest, EqualInputsAreComputedOnceInAPass) {
+TEST_F(EncodingLoopTest, EqualInputsAreComputedOncePerPass) {
   Open({.max_input_tokens = 4});
   TokenizedEmbedReqInput typed = Request("c", {{1, 2}});
   typed.inputs[0].token_types = {0, 1};
@@ -116,7 +116,7 @@ TEST_F(EncodingLoopTest, EqualInputsAreComputedOnceInAPass) {
   }
 }
 
-TEST_F(EncodingLoopTest, EqualInputsFillAPassAsOne) {
+TEST_F(EncodingLoopTest, EqualInputsCountOnceTowardsBudget) {
   Open({.max_input_tokens = 4, .max_batch_tokens = 4});
   std::vector<std::vector<int32_t>> inputs(100, {1, 2});
   inputs.push_back({3, 4});
@@ -132,7 +132,7 @@ TEST_F(EncodingLoopTest, EqualInputsFillAPassAsOne) {
   EXPECT_EQ(out.rows[0].results[101].values[0], 3.0f);
 }
 
-TEST_F(EncodingLoopTest, WhatBreaksIsTheResultOfThoseItBroke) {
+TEST_F(EncodingLoopTest, FailedPassFailsItsRequestsOnly) {
   Open({.max_input_tokens = 4, .max_batch_tokens = 2});
   Add(Request("a", {{1}, {13}, {99, 1}, {2, 2}}));
   Step();
@@ -147,7 +147,7 @@ TEST_F(EncodingLoopTest, WhatBreaksIsTheResultOfThoseItBroke) {
   EXPECT_THAT(results[3].values, ElementsAre(4.0f, 4.0f));
 }
 
-TEST_F(EncodingLoopTest, RefusesWithValueAndBound) {
+TEST_F(EncodingLoopTest, RejectsWithValueAndBound) {
   Open({.max_input_tokens = 3, .max_queued_requests = 1});
   const auto refusal = [this](TokenizedEmbedReqInput input) {
     const BatchTokenIdOut out = Add(std::move(input));
@@ -176,7 +176,7 @@ TEST_F(EncodingLoopTest, RefusesWithValueAndBound) {
   EXPECT_EQ(created.status(), absl::InvalidArgumentError("max_input_tokens 0 below 1"));
 }
 
-TEST_F(EncodingLoopTest, APassTakesWhatTheLastOnesHadTimeFor) {
+TEST_F(EncodingLoopTest, PassSizeFollowsMeasuredTime) {
   // A hundredth of a second a token, of the clock that encoder and loop share.
   double now = 0.0;
   std::vector<size_t> passes;
@@ -209,7 +209,7 @@ TEST_F(EncodingLoopTest, APassTakesWhatTheLastOnesHadTimeFor) {
   }
 }
 
-TEST_F(EncodingLoopTest, AQuerysPassIsHalfAsLongWhereOthersGoOn) {
+TEST_F(EncodingLoopTest, QueryPassIsHalvedWhileOtherModelsRun) {
   double now = 0.0;
   std::vector<size_t> passes;
   auto loop = EncodingLoop::Create({.max_input_tokens = 100,
@@ -229,7 +229,7 @@ TEST_F(EncodingLoopTest, AQuerysPassIsHalfAsLongWhereOthersGoOn) {
   (*loop)->Step(now);
   (*loop)->Step(now);
   EXPECT_TRUE((*loop)->TakeRows().rows.empty());
-  // 175 tokens have half of the time: the query's 50, and 100 of those that go on.
+  // 175 tokens fit half of the time: 50 of the query, and 100 of the running requests.
   (*loop)->Add(Request("q", {std::vector<int32_t>(50, 1)}), now);
   (*loop)->Step(now);
   EXPECT_EQ((*loop)->TakeRows().rows.size(), 1);
@@ -266,7 +266,7 @@ class Stepper {
   int left_ = 0;
 };
 
-TEST_F(EncodingLoopTest, AModelMayStopInTheMiddle) {
+TEST_F(EncodingLoopTest, ModelStopsMidPass) {
   Stepper stepper;
   auto loop =
       EncodingLoop::Create({.max_input_tokens = 1, .max_batch_tokens = 2},
@@ -285,7 +285,7 @@ TEST_F(EncodingLoopTest, AModelMayStopInTheMiddle) {
   EXPECT_EQ(Step().rows.size(), 1u);
   EXPECT_EQ(stepper.num_begun, 2);
 
-  // One that has gone ends at once; for the other the pass goes on.
+  // An aborted request ends at once; the pass continues for the other.
   Add(Request("b", {{5}}));
   Add(Request("c", {{1}}));
   Step();
@@ -301,7 +301,7 @@ TEST_F(EncodingLoopTest, AModelMayStopInTheMiddle) {
   }
   EXPECT_TRUE(out.rows[0].status.ok());
 
-  // Nobody wants it any more: another pass begins.
+  // No request needs it any more: another pass begins.
   Add(Request("d", {{1000}}));
   Step();
   TokenizedEmbedReqInput next = Request("e", {{1}});
@@ -312,7 +312,7 @@ TEST_F(EncodingLoopTest, AModelMayStopInTheMiddle) {
   EXPECT_TRUE(loop_->idle());
 }
 
-TEST_F(EncodingLoopTest, OutOfMemoryLosesNobody) {
+TEST_F(EncodingLoopTest, OutOfMemoryLosesNoRequest) {
   // Each allocation of a step fails once, one after the other; whatever fails, each request gets
   // one row, and the next ones are served.
   for (int64_t nth = 1;; ++nth) {

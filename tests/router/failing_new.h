@@ -11,7 +11,7 @@ class FailingNew {
  public:
   explicit FailingNew(int64_t countdown);
   ~FailingNew();
-  /// Whether it has thrown.
+  /// True if an allocation has thrown.
   bool failed() const;
 };
 

@@ -1,4 +1,4 @@
-// Clients that share a server: none waits for what another one has queued.
+// Clients that share a server: no client waits for another client's queue.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ SimulationResult Serve(const SchedulerOptions& options, const std::vector<TraceR
   return *std::move(result);
 }
 
-TEST(FairnessTest, AShortRequestDoesNotWaitForAnotherClientsMany) {
+TEST(FairnessTest, ShortRequestPassesManyOfAnotherClient) {
   std::vector<TraceRequest> trace;
   for (int i = 0; i < 128; ++i) trace.push_back(Request("many", 0.0, 20, 500, 100 * i));
   trace.push_back(Request("one", 1.0, 20, 2, 50'000));
@@ -54,21 +54,21 @@ TEST(FairnessTest, AShortRequestDoesNotWaitForAnotherClientsMany) {
     SchedulerOptions options = Options();
     options.policy = policy;
     const SimulationResult result = Serve(options, trace);
-    // A step takes 0.04 s: it is admitted in the next one, at the cost of somebody's place.
+    // A step takes 0.04 s: the next one admits it and retracts another request.
     EXPECT_LT(result.requests.back().finished_s - 1.0, 0.3);
     EXPECT_EQ(result.stats.num_retractions, 1);
     for (const SimulatedRequest& served : result.requests) EXPECT_TRUE(served.refusal.ok());
   }
 }
 
-TEST(FairnessTest, AmongRequestsOfOneClientNobodyGivesWay) {
+TEST(FairnessTest, NoRetractionAmongRequestsOfOneClient) {
   std::vector<TraceRequest> trace;
   for (int i = 0; i < 40; ++i) trace.push_back(Request("many", 0.0, 20, 100, 100 * i));
   trace.push_back(Request("many", 1.0, 20, 2, 50'000));
   EXPECT_EQ(Serve(Options(), trace).stats.num_retractions, 0);
 }
 
-TEST(FairnessTest, PriorityOrdersTheRequestsOfOneClientOnly) {
+TEST(FairnessTest, PriorityOrdersRequestsOfSameClientOnly) {
   std::vector<TraceRequest> trace;
   for (int i = 0; i < 64; ++i) {
     trace.push_back(Request("loud", 0.0, 20, 500, 100 * i));
@@ -78,7 +78,7 @@ TEST(FairnessTest, PriorityOrdersTheRequestsOfOneClientOnly) {
   EXPECT_LT(Serve(Options(), trace).requests.back().finished_s - 1.0, 0.3);
 }
 
-TEST(FairnessTest, AShortPromptDoesNotWaitForAnotherClientsLongOnes) {
+TEST(FairnessTest, ShortPromptPassesLongOnesOfAnotherClient) {
   std::vector<TraceRequest> trace;
   for (int i = 0; i < 8; ++i) trace.push_back(Request("long", 0.0, 1900, 10, 3000 * i));
   trace.push_back(Request("short", 0.01, 20, 2, 50'000));
@@ -88,7 +88,7 @@ TEST(FairnessTest, AShortPromptDoesNotWaitForAnotherClientsLongOnes) {
   EXPECT_LT(Serve(options, trace).requests.back().finished_s, 1.0);
 }
 
-TEST(FairnessTest, ALongPromptDoesNotWaitForAnotherClientsManyShortOnes) {
+TEST(FairnessTest, ShortPromptsDoNotStarveLongOneOfAnotherClient) {
   std::vector<TraceRequest> trace;
   trace.push_back(Request("long", 0.0, 6000, 1, 0));
   for (int i = 0; i < 200; ++i) trace.push_back(Request("short", 0.0, 512, 1, 10'000 + 600 * i));
@@ -99,8 +99,8 @@ TEST(FairnessTest, ALongPromptDoesNotWaitForAnotherClientsManyShortOnes) {
   EXPECT_LT(result.requests.front().finished_s, 2 * 12 * 0.55 + 1.0);
 }
 
-TEST(FairnessTest, NobodyGivesWayInVain) {
-  // All that "b" may give up does not make room for what "a" wants.
+TEST(FairnessTest, NoRetractionWithoutEnoughRoom) {
+  // Retracting every eligible request of "b" does not make room for "a".
   SchedulerOptions options = Options();
   options.max_total_tokens = 4096;
   options.context_length = 4096;
@@ -130,7 +130,7 @@ TEST(FairnessTest, PlacesAreSharedEvenly) {
   EXPECT_NEAR(a / b, 1.0, 0.1);
 }
 
-TEST(FairnessTest, WhoeverFillsTheQueueDoesNotShutOutOthers) {
+TEST(FairnessTest, FullQueueStillAdmitsOtherClients) {
   SchedulerOptions options = Options();
   options.max_queued_requests = 32;
   options.max_running_requests = 1;
@@ -153,7 +153,7 @@ TEST(TurnQueueTest, ClientsTakeTurns) {
   EXPECT_EQ(queue.Pop(), std::nullopt);
 }
 
-TEST(TurnQueueTest, TheLastPlacesAreForThoseWithFew) {
+TEST(TurnQueueTest, LastPlacesAreReservedForLightClients) {
   TurnQueue<int> queue(16);
   int value = 0;
   int num_taken = 0;

@@ -54,7 +54,7 @@ class ForwardQueueTest : public testing::Test {
   std::vector<std::unique_ptr<TokensReq>> reqs_;
 };
 
-TEST_F(ForwardQueueTest, LpmTakesTheLongestCachedPrefixFirst) {
+TEST_F(ForwardQueueTest, LpmTakesLongestCachedPrefixFirst) {
   Cache({1, 2, 3, 4, 5});
   ForwardQueue queue(SchedulePolicy::kLpm, /*ageing=*/0.0, /*seed=*/1);
   Add(queue, "a", {9, 9});
@@ -64,7 +64,7 @@ TEST_F(ForwardQueueTest, LpmTakesTheLongestCachedPrefixFirst) {
   EXPECT_EQ(Order(queue), "cbda");
 }
 
-TEST_F(ForwardQueueTest, WaitingCountsAsCachedTokensDo) {
+TEST_F(ForwardQueueTest, WaitingTimeCountsLikeCachedTokens) {
   Cache({1, 2, 3, 4, 5});
   ForwardQueue queue(SchedulePolicy::kLpm, /*ageing=*/2.0, /*seed=*/1);
   Add(queue, "a", {9, 9}, /*arrival_s=*/0.0);
@@ -87,7 +87,7 @@ TEST_F(ForwardQueueTest, MatchesFollowTheTree) {
   EXPECT_EQ(reqs_[1]->match.len, 0);
 }
 
-TEST_F(ForwardQueueTest, DfsWeightFinishesTheHeaviestBranchFirst) {
+TEST_F(ForwardQueueTest, DfsWeightFinishesHeaviestBranchFirst) {
   Cache({1, 2, 3});
   Cache({1, 2, 4});
   Cache({5});
@@ -112,7 +112,7 @@ TEST_F(ForwardQueueTest, FcfsAndPriority) {
   EXPECT_EQ(Order(queue), "cb");
 }
 
-TEST_F(ForwardQueueTest, RandomDependsOnTheSeedAlone) {
+TEST_F(ForwardQueueTest, RandomDependsOnSeedOnly) {
   const auto order = [this](uint64_t seed) {
     ForwardQueue queue(SchedulePolicy::kRandom, /*ageing=*/0.0, seed);
     for (char rid = 'a'; rid <= 'z'; ++rid) Add(queue, std::string(1, rid), {1});

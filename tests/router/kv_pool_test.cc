@@ -9,7 +9,7 @@
 namespace shortlist {
 namespace {
 
-TEST(KvPoolTest, HandsOutEverySlotOnceThenNone) {
+TEST(KvPoolTest, AllocatesEverySlotOnceThenFails) {
   KvPool pool(/*capacity=*/10);
   std::vector<int32_t> first(6), second(4), third(1);
   EXPECT_TRUE(pool.Allocate(first));
@@ -32,7 +32,7 @@ TEST(KvPoolTest, AllocatesAllOrNothing) {
   EXPECT_TRUE(pool.Allocate({}));
 }
 
-TEST(KvPoolTest, NeighboursComeInOrder) {
+TEST(KvPoolTest, AdjacentSlotsAreAllocatedInOrder) {
   KvPool pool(/*capacity=*/8);
   std::vector<int32_t> slots(5);
   ASSERT_TRUE(pool.Allocate(slots));
@@ -43,7 +43,7 @@ TEST(KvPoolTest, NeighboursComeInOrder) {
   EXPECT_EQ(again, (std::vector<int32_t>{2, 3, 4, 5}));
 }
 
-TEST(KvPoolDeathTest, FreeingTwiceIsABrokenInvariant) {
+TEST(KvPoolDeathTest, DoubleFreeAborts) {
   KvPool pool(/*capacity=*/2);
   const std::vector<int32_t> slots = {0};
   EXPECT_DEATH(pool.Free(slots), "broken invariant");

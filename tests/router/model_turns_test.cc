@@ -8,7 +8,7 @@
 namespace shortlist {
 namespace {
 
-TEST(ModelTurnsTest, AQuickModelHasManyPassesBesideASlowOne) {
+TEST(ModelTurnsTest, FastAndSlowModelsShareTimeEqually) {
   ModelTurns turns({1.0, 1.0});
   const auto both = [](size_t) { return true; };
   double time[2] = {0.0, 0.0};
@@ -21,7 +21,7 @@ TEST(ModelTurnsTest, AQuickModelHasManyPassesBesideASlowOne) {
   }
 }
 
-TEST(ModelTurnsTest, WhoHadNothingToDoSavesNothingUp) {
+TEST(ModelTurnsTest, IdleModelEarnsNoCredit) {
   ModelTurns turns({1.0, 1.0});
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(turns.Next([](size_t model) { return model == 0; }), 0);
@@ -36,8 +36,8 @@ TEST(ModelTurnsTest, WhoHadNothingToDoSavesNothingUp) {
   EXPECT_NEAR(num_of_first, 50, 1);
 }
 
-TEST(ModelTurnsTest, WhoComputedAloneOwesNothing) {
-  // One alone, then the other alone, then both; whoever was first.
+TEST(ModelTurnsTest, ModelThatRanAloneOwesNothing) {
+  // One alone, then the other alone, then both; in either order.
   for (const size_t first : {size_t{0}, size_t{1}}) {
     ModelTurns turns({2.0, 1.0});
     for (const size_t alone : {first, 1 - first}) {
@@ -56,7 +56,7 @@ TEST(ModelTurnsTest, WhoComputedAloneOwesNothing) {
   }
 }
 
-TEST(ModelTurnsTest, WhoComesAndGoesGetsNoMore) {
+TEST(ModelTurnsTest, IdleModelGainsNoCredit) {
   ModelTurns turns({1.0, 1.0});
   double time[2] = {0.0, 0.0};
   for (int i = 0; i < 10000; ++i) {
@@ -69,7 +69,7 @@ TEST(ModelTurnsTest, WhoComesAndGoesGetsNoMore) {
   }
 }
 
-TEST(ModelTurnsTest, WithWorkAModelGetsItsShareLessAPassOfEach) {
+TEST(ModelTurnsTest, BusyModelGetsItsShareWithinOnePassOfEach) {
   const auto seed = static_cast<uint32_t>(std::random_device()());
   std::printf("seed %u\n", seed);
   std::mt19937 rng(seed);

@@ -8,14 +8,14 @@
 namespace shortlist {
 namespace {
 
-TEST(PassTimeTest, NothingKnownMeansTheMost) {
+TEST(PassTimeTest, UnmeasuredTimeAllowsMaximum) {
   PassTime time;
   EXPECT_EQ(time.TokensIn(0.01, 512), 512);
   time.Add(100, 0.0);
   EXPECT_EQ(time.TokensIn(0.01, 512), 512);
 }
 
-TEST(PassTimeTest, PassesOfOneLengthTellTimePerToken) {
+TEST(PassTimeTest, EqualPassesGiveTimePerToken) {
   PassTime time;
   for (int i = 0; i < 50; ++i) time.Add(128, 0.0128);
   EXPECT_NEAR(static_cast<double>(time.TokensIn(0.01, 512)), 100.0, 1.0);
@@ -41,7 +41,7 @@ int64_t SettlesAt(double fixed_s, double token_s, double bound_s, double noise) 
   return static_cast<int64_t>(sum / 200);
 }
 
-TEST(PassTimeTest, AFixedPartDoesNotShrinkPassesToNothing) {
+TEST(PassTimeTest, FixedCostDoesNotShrinkPassesToZero) {
   // 20 ms to read the weights: no pass is shorter, and 400 tokens cost as much again.
   EXPECT_GE(SettlesAt(0.020, 50e-6, 0.010, 0.0), 350);
   EXPECT_GE(SettlesAt(0.020, 50e-6, 0.010, 0.2), 150);

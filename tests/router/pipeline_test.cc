@@ -53,7 +53,7 @@ class FakeRouter {
   std::map<std::string, TokenizedGenerateReqInput> left_;  // max_new_tokens: what is left
 };
 
-/// What the detokenizer thread saw of a request; read when the pipeline is gone.
+/// Events of a request on the detokenizer thread; read after the pipeline is destroyed.
 struct Seen : Receiver {
   int64_t num_tokens = 0;
   int64_t num_terminal_rows = 0;
@@ -106,12 +106,12 @@ TEST_F(PipelineTest, EachRequestGetsItsRows) {
   all.push_back(Submit([]() -> absl::StatusOr<TokenizedGenerateReqInput> {
     throw std::runtime_error("no tokenizer");
   }));
-  // Those that are still on their way when the pipeline goes are aborted, not forgotten.
+  // Requests in flight when the pipeline is destroyed are aborted, not dropped.
   pipeline_.reset();
   for (const std::shared_ptr<Seen>& seen : all) EXPECT_EQ(seen->num_terminal_rows, 1);
 }
 
-TEST_F(PipelineTest, RefusalsHaveNoRow) {
+TEST_F(PipelineTest, RejectedRequestsHaveNoRow) {
   Start({.num_tokenizers = 1, .queue_size = 1});
   BoundedQueue<int> gate(/*capacity=*/1);
   const auto wait = [&gate]() -> absl::StatusOr<TokenizedGenerateReqInput> {
@@ -134,7 +134,7 @@ TEST_F(PipelineTest, RefusalsHaveNoRow) {
   for (const std::shared_ptr<Seen>& seen : taken) EXPECT_EQ(seen->num_terminal_rows, 1);
 }
 
-TEST_F(PipelineTest, AbortEndsARequestThatIsBeingTokenized) {
+TEST_F(PipelineTest, AbortEndsRequestDuringTokenization) {
   Start({.num_tokenizers = 1, .queue_size = 4});
   BoundedQueue<int> gate(/*capacity=*/1);
   const auto seen = Submit([&gate] {
@@ -148,7 +148,7 @@ TEST_F(PipelineTest, AbortEndsARequestThatIsBeingTokenized) {
   EXPECT_EQ(seen->num_tokens, 0);
 }
 
-TEST_F(PipelineTest, AbortAllEndsWhatWasSubmittedBefore) {
+TEST_F(PipelineTest, AbortAllEndsEarlierRequests) {
   Start({.num_tokenizers = 2, .queue_size = 16});
   std::vector<std::shared_ptr<Seen>> before;
   for (int i = 0; i < 8; ++i) before.push_back(Submit(Tokens(1'000'000'000)));
@@ -163,7 +163,7 @@ TEST_F(PipelineTest, AbortAllEndsWhatWasSubmittedBefore) {
   EXPECT_EQ(after->code, absl::StatusCode::kOk);
 }
 
-TEST_F(PipelineTest, KillTest) {
+TEST_F(PipelineTest, SurvivesRandomAborts) {
   Start({.num_tokenizers = 2, .queue_size = 16});
   const uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));

@@ -12,8 +12,8 @@
 
 namespace shortlist {
 
-/// What RadixCache should hold, as one map from each cached prefix to its last position: no tree,
-/// no runs, no splits. Token ids below 100.
+/// Expected contents of RadixCache, as one map from each cached prefix to its last position: no
+/// tree, no runs, no splits. Token ids below 100.
 class PrefixOracle {
  public:
   explicit PrefixOracle(int64_t look_ahead) : look_ahead_(look_ahead) {}

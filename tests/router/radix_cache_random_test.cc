@@ -22,7 +22,7 @@ struct Prompt {
   std::vector<TokenId> tokens;
 };
 
-/// A prefix locked by someone, or one that was matched and may since be out of date.
+/// A locked prefix, or a match that may be out of date.
 struct Held {
   Prompt prompt;
   int32_t root = -1;  // open for as long as this is held
@@ -145,7 +145,7 @@ class Model {
   void Unlock() {
     if (locked_.empty()) return;
     const Held held = Take(locked_);
-    // What is locked is there, in the slots the oracle knows.
+    // Locked prefixes are cached, in the slots of the oracle.
     const int64_t first = Draw(held.match.len + 1);
     std::vector<int32_t> slots(held.match.len - first);
     cache_.CopySlots(held.node, first, slots);
@@ -222,7 +222,7 @@ class Model {
 
 class RadixCacheRandomTest : public testing::TestWithParam<bool> {};
 
-TEST_P(RadixCacheRandomTest, AgreesWithTheOracle) {
+TEST_P(RadixCacheRandomTest, MatchesOracle) {
   const uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   const int64_t num_ops = NumRandomOps(500'000);

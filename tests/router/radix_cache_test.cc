@@ -50,7 +50,7 @@ class RadixCacheTest : public testing::Test {
   int32_t root_ = -1;
 };
 
-TEST_F(RadixCacheTest, ContinuationsAreTheNearestLastAndOfTheLatestBranchFirst) {
+TEST_F(RadixCacheTest, ContinuationsEndWithNearest) {
   Create(/*capacity=*/30);
   Insert(Tokens({5, 6, 7, 8}));
   Insert(Tokens({5, 6, 9, 10, 11}));
@@ -69,7 +69,7 @@ TEST_F(RadixCacheTest, ContinuationsAreTheNearestLastAndOfTheLatestBranchFirst) 
   EXPECT_EQ(continuations(Tokens({1, 2, 3}), 0), Tokens({}));
 }
 
-TEST_F(RadixCacheTest, SharesTheCommonRun) {
+TEST_F(RadixCacheTest, SharesCommonPrefix) {
   Create(/*capacity=*/20);
   EXPECT_EQ(Slots(Insert(Tokens({5, 6, 7}))), (std::vector<int32_t>{0, 1, 2}));
   EXPECT_EQ(Slots(Insert(Tokens({5, 6, 8}))), (std::vector<int32_t>{0, 1, 5}));
@@ -81,7 +81,7 @@ TEST_F(RadixCacheTest, SharesTheCommonRun) {
   EXPECT_EQ(MatchLen({}), 0);
 }
 
-TEST_F(RadixCacheTest, MatchingChangesNothingAndLockingSplitsExactly) {
+TEST_F(RadixCacheTest, MatchLeavesTreeUnchangedAndLockSplits) {
   Create(/*capacity=*/20);
   Insert(Tokens({1, 2, 3, 4}));
   const RadixCache::Match match = cache_->MatchPrefix(root_, Tokens({1, 2, 9}));
@@ -95,7 +95,7 @@ TEST_F(RadixCacheTest, MatchingChangesNothingAndLockingSplitsExactly) {
   cache_->Unlock(node);
 }
 
-TEST_F(RadixCacheTest, BigramKeysCompareTheNextTokenToo) {
+TEST_F(RadixCacheTest, BigramKeysCompareNextToken) {
   Create(/*capacity=*/20, /*bigram_keys=*/true);
   Insert(Tokens({1, 2, 3, 4}));
   EXPECT_EQ(cache_->len(), 3);
@@ -109,7 +109,7 @@ TEST_F(RadixCacheTest, BigramKeysCompareTheNextTokenToo) {
   EXPECT_EQ(cache_->len(), 5);
 }
 
-TEST_F(RadixCacheTest, EvictsTheLeastRecentlyUsedLeafFirstAndOnlyWhatIsAskedFor) {
+TEST_F(RadixCacheTest, EvictsLeastRecentlyUsedLeavesOnly) {
   Create(/*capacity=*/20);
   Insert(Tokens({1, 2, 3, 4}));
   Insert(Tokens({1, 2, 8, 9}));
@@ -126,7 +126,7 @@ TEST_F(RadixCacheTest, EvictsTheLeastRecentlyUsedLeafFirstAndOnlyWhatIsAskedFor)
   EXPECT_EQ(pool_->num_free(), 20);
 }
 
-TEST_F(RadixCacheTest, RowsLiveAtTheEndOfTheirPrefix) {
+TEST_F(RadixCacheTest, RowsBelongToEndOfPrefix) {
   Create(/*capacity=*/20);
   Insert(Tokens({1, 2}), Tokens({40}));
   const int32_t node = Insert(Tokens({1, 2, 3, 4}), Tokens({50, 51}));
@@ -160,7 +160,7 @@ TEST_F(RadixCacheTest, NamespacesShareNothingAndVanishWhenUnused) {
   EXPECT_EQ(cache_->num_nodes(), 1);  // the fixture's root is open
 }
 
-TEST_F(RadixCacheTest, ConversationsOfAnyDepthAreWalkedWithoutRecursion) {
+TEST_F(RadixCacheTest, DeepTreesNeedNoRecursion) {
 #if defined(__SANITIZE_THREAD__)
   constexpr int64_t kDepth = 2'000;  // its shadow of every matched path would take gigabytes
 #else
@@ -183,7 +183,7 @@ TEST_F(RadixCacheTest, ConversationsOfAnyDepthAreWalkedWithoutRecursion) {
   EXPECT_EQ(cache_->Evict(kDepth), kDepth);
 }
 
-TEST_F(RadixCacheTest, AMatchIsCurrentUntilItsPathChanges) {
+TEST_F(RadixCacheTest, MatchIsCurrentUntilPathChanges) {
   Create(/*capacity=*/40);
   Insert(Tokens({1, 2, 3}));
   const std::vector<TokenId> tokens = Tokens({1, 2, 3, 4, 5});

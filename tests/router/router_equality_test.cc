@@ -1,5 +1,5 @@
-// Priority 1 in the Router: the output of every request is the one it has alone and plain, bit for
-// bit, whatever is cached, cut, ordered, retracted, drafted, and whoever runs beside it.
+// Priority 1 in the Router: each output equals plain decoding of the request alone, bit for bit,
+// with any caching, chunks, order, retraction, drafts and concurrent requests.
 
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ std::vector<Case> Cases() {
 
 struct CaseResult {
   std::vector<std::vector<TokenId>> outputs;
-  // Of every other request, the others' are empty: its output's, and of every fourth its prompt's.
+  // Of each second request its output's, of each fourth also its prompt's; else empty.
   std::vector<std::vector<float>> logprobs;
   SequenceStats total;
   int64_t num_hit_tokens = 0;
@@ -197,14 +197,16 @@ class RouterEqualityTest : public testing::Test {
 DemoPair* RouterEqualityTest::pair_ = nullptr;
 std::vector<std::vector<TokenId>> RouterEqualityTest::prompts_;
 
-TEST_F(RouterEqualityTest, GreedyOutputIsThePlainOne) { ExpectAllEqualPlain(/*temperature=*/0.0); }
+TEST_F(RouterEqualityTest, GreedyOutputEqualsPlainDecoding) {
+  ExpectAllEqualPlain(/*temperature=*/0.0);
+}
 
-TEST_F(RouterEqualityTest, SampledOutputIsThePlainOneForTheSameSeed) {
+TEST_F(RouterEqualityTest, SampledOutputEqualsPlainDecodingForSameSeed) {
   ExpectAllEqualPlain(/*temperature=*/0.8);
 }
 
 /// Requests that end before anything is drafted for them: by their length, or by a stop.
-TEST_F(RouterEqualityTest, PromptsOfShortRequestsAreSharedAsWithoutADraft) {
+TEST_F(RouterEqualityTest, ShortRequestsSharePromptsWithAnyDraft) {
   struct Short {
     int64_t max_new_tokens;
     bool stops;  // with its first token
@@ -222,7 +224,7 @@ TEST_F(RouterEqualityTest, PromptsOfShortRequestsAreSharedAsWithoutADraft) {
           pair_->pool());
       RouterHarness harness(
           *engine, {.scheduler = {.max_total_tokens = 8000, .chunked_prefill_size = of.chunk}});
-      // Each prompt twice, then what follows from a prefix that a short request has left behind.
+      // Each prompt twice, then what follows from a prefix that a short request has left.
       for (size_t i = 0; i < 2 * prompts_.size(); ++i) {
         TokenizedGenerateReqInput input;
         input.rid = std::to_string(i);
@@ -249,7 +251,7 @@ TEST_F(RouterEqualityTest, PromptsOfShortRequestsAreSharedAsWithoutADraft) {
   }
 }
 
-TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindThePromptOfAShortRequest) {
+TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterShortRequest) {
   for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
     SequenceStats stats[2];
     std::vector<std::vector<TokenId>> outputs[2];
@@ -282,7 +284,7 @@ TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindThePromptOfAShortRequest) {
   }
 }
 
-TEST_F(RouterEqualityTest, DraftsAreAsGoodBehindACachedPrefix) {
+TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterCachedPrefix) {
   SamplingParams sampling{.max_new_tokens = 24};
   for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
     const CaseResult cached = Run({.name = "cached", .drafter = drafter}, sampling);

@@ -11,7 +11,7 @@
 
 namespace shortlist {
 
-/// What became of one request.
+/// The result of one request.
 struct Served {
   std::vector<TokenId> output;
   std::vector<TokenInfo> infos;  // [output.size()]

@@ -68,7 +68,7 @@ class RouterTest : public testing::Test {
   double now_s_ = 0.0;
 };
 
-TEST_F(RouterTest, EveryRequestGetsItsTokensAndOneTerminalRow) {
+TEST_F(RouterTest, EachRequestGetsTokensAndOneTerminalRow) {
   RouterHarness harness(*engine_, Options());
   harness.Step({Input("a", 10, 8), Input("b", 30, 5, /*first=*/40)});
   harness.StepUntilIdle();
@@ -82,7 +82,7 @@ TEST_F(RouterTest, EveryRequestGetsItsTokensAndOneTerminalRow) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
+TEST_F(RouterTest, RejectsBadRequestsWithNumbers) {
   RouterHarness harness(*engine_, Options());
   auto outside = Input("outside", 5, 5);
   outside.input_ids[2] = TokenId{96};
@@ -110,7 +110,7 @@ TEST_F(RouterTest, BadRequestsAreRefusedWithTheNumbers) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, WhatFollowedAPromptBeforeIsScoredAgain) {
+TEST_F(RouterTest, CachedContinuationsJoinTail) {
   const auto vocab = *DynamicVocabularyManager::Create(*VocabBase::Create({}, 96), {});
   RouterHarness harness(*engine_, Options());
   const auto request = [&](const char* rid) {
@@ -139,7 +139,7 @@ TEST_F(RouterTest, WhatFollowedAPromptBeforeIsScoredAgain) {
                                             harness.served()["second"].last.stats.num_step_tokens);
 }
 
-TEST_F(RouterTest, DynamicTokenIdsMustBeTheModels) {
+TEST_F(RouterTest, DynamicTokenIdsMustExistInModel) {
   RouterHarness harness(*engine_, Options());
   TokenizedGenerateReqInput bad = Input("bad", 5, 5), good = Input("good", 5, 5);
   bad.dynamic_token_ids = {TokenId{95}, TokenId{96}};
@@ -151,7 +151,7 @@ TEST_F(RouterTest, DynamicTokenIdsMustBeTheModels) {
   EXPECT_TRUE(harness.served()["good"].last.status.ok());
 }
 
-TEST_F(RouterTest, TheContextIsNoLongerThanThePool) {
+TEST_F(RouterTest, PoolSizeLimitsContext) {
   Router::Options options = Options();
   options.scheduler.max_total_tokens = 50;
   const auto small = Router::Create(*engine_, options);
@@ -163,7 +163,7 @@ TEST_F(RouterTest, TheContextIsNoLongerThanThePool) {
   EXPECT_EQ((*large)->scheduler().options().context_length, 128);
 }
 
-TEST_F(RouterTest, OptionsMustFitTheEngine) {
+TEST_F(RouterTest, OptionsMustFitEngine) {
   Router::Options options = Options();
   options.scheduler.max_total_tokens = kSlots + 1;
   EXPECT_EQ(Router::Create(*engine_, options).status().message(),
@@ -174,7 +174,7 @@ TEST_F(RouterTest, OptionsMustFitTheEngine) {
             "context_length 129 exceeds the model's of 128");
 }
 
-TEST_F(RouterTest, AnIdThatIsServedIsRefused) {
+TEST_F(RouterTest, RejectsIdInUse) {
   RouterHarness harness(*engine_, Options());
   harness.Step({Input("a", 40, 8)});
   const BatchTokenIdOut out = harness.router().ExposedStep({Input("a", 5, 5)});
@@ -184,7 +184,7 @@ TEST_F(RouterTest, AnIdThatIsServedIsRefused) {
   EXPECT_TRUE(harness.served()["a"].last.status.ok());
 }
 
-TEST_F(RouterTest, AbortFreesSlotsAtOnceInEveryState) {
+TEST_F(RouterTest, AbortFreesSlotsInEveryState) {
   Router::Options options = Options();
   options.scheduler.max_running_requests = 2;
   RouterHarness harness(*engine_, options);
@@ -197,7 +197,7 @@ TEST_F(RouterTest, AbortFreesSlotsAtOnceInEveryState) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, DeadlinesEndRequestsAndKeepWhatWasSent) {
+TEST_F(RouterTest, DeadlineEndsRequestAndKeepsOutput) {
   RouterHarness harness(*engine_, Options());
   auto input = Input("late", 10, 100);
   input.timeout_s = 5.0;
@@ -210,7 +210,7 @@ TEST_F(RouterTest, DeadlinesEndRequestsAndKeepWhatWasSent) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, AStopCallbackThatThrowsFailsItsRequestAlone) {
+TEST_F(RouterTest, ThrowingStopCallbackFailsItsRequestOnly) {
   RouterHarness harness(*engine_, Options());
   auto thrower = Input("thrower", 10, 20);
   int calls = 0;
@@ -229,7 +229,7 @@ TEST_F(RouterTest, AStopCallbackThatThrowsFailsItsRequestAlone) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, APassThatFailsTakesItsRequestsAndNothingElse) {
+TEST_F(RouterTest, FailedPassFailsItsRequestsOnly) {
   RouterHarness harness(*engine_, Options());
   harness.Step({Input("running", 10, 20)});
   std::optional<FailingNew> failing;
@@ -249,7 +249,7 @@ TEST_F(RouterTest, APassThatFailsTakesItsRequestsAndNothingElse) {
   harness.ExpectNothingHeld();
 }
 
-TEST_F(RouterTest, ThePipelineServesThroughIt) {
+TEST_F(RouterTest, ServesThroughPipeline) {
   auto router = Router::Create(*engine_, Options());
   ASSERT_TRUE(router.ok()) << router.status();
   struct Output : Receiver {
@@ -332,7 +332,7 @@ class PausedRouterTest : public testing::Test {
   std::unique_ptr<Router> router_;
 };
 
-TEST_F(PausedRouterTest, ModelWhosePassWasHitGoesOn) {
+TEST_F(PausedRouterTest, InterruptedModelContinues) {
   Add("a", 0, 400, /*timeout_s=*/1e9);
   Add("b", 1, 400, /*timeout_s=*/1e9);
   for (int i = 0; i < 20; ++i) Step();
@@ -345,7 +345,7 @@ TEST_F(PausedRouterTest, ModelWhosePassWasHitGoesOn) {
   }
 }
 
-TEST_F(PausedRouterTest, DeadlinesDoNotPassInAPause) {
+TEST_F(PausedRouterTest, DeadlinesStopDuringPause) {
   Add("a", 0, 30, /*timeout_s=*/5.0);
   Add("b", 1, 30, /*timeout_s=*/5.0);
   Add("short", 1, 30, /*timeout_s=*/0.2);
@@ -356,7 +356,7 @@ TEST_F(PausedRouterTest, DeadlinesDoNotPassInAPause) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(ended_["short"])) << ended_["short"];
 }
 
-TEST_F(PausedRouterTest, PassesAreSoonAsLongAsBefore) {
+TEST_F(PausedRouterTest, PassLengthRecoversAfterPause) {
   Add("a", 0, 400, /*timeout_s=*/1e9);
   for (int i = 0; i < 20; ++i) Step();
   const int64_t before = router_->encoder(0).pass_tokens();
@@ -366,7 +366,7 @@ TEST_F(PausedRouterTest, PassesAreSoonAsLongAsBefore) {
 }
 
 /// 1,000 requests that come, go, are late and are retracted, on few slots.
-TEST_F(RouterTest, KillTest) {
+TEST_F(RouterTest, SurvivesRandomAborts) {
   const uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::mt19937_64 random(seed);

@@ -1,5 +1,5 @@
-// The Scheduler under random requests, drops, retractions and memory that runs out, with every
-// invariant checked after each operation, and nothing held at the end.
+// The Scheduler under random requests, drops, retractions and lack of memory. Checks every
+// invariant after each operation, and that nothing is held at the end.
 
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ class Load {
 
   void Advance(Req& req, int64_t cached_len, bool emits) {
     const TokenId token{static_cast<int32_t>(Draw(3))};
-    const int64_t lag = Draw(3) == 0 ? Draw(4) : 0;  // a drafter may be behind
+    const int64_t lag = Draw(3) == 0 ? Draw(4) : 0;  // a drafter may lag
     const int64_t shareable_len = std::max(req.prefix_len, cached_len - lag);
     if (emits) static_cast<TokensReq&>(req).tokens.push_back(token);
     const FailingNew failing(Draw(6) == 0 ? 1 + Draw(6) : 0);
@@ -148,7 +148,7 @@ class Load {
   std::map<int64_t, std::unique_ptr<TokensReq>> live_;
 };
 
-TEST(SchedulerRandomTest, HoldsItsInvariants) {
+TEST(SchedulerRandomTest, InvariantsHoldUnderRandomLoad) {
   const uint64_t seed = std::random_device()();
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   const int64_t num_ops = NumRandomOps(500'000);

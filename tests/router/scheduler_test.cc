@@ -85,7 +85,7 @@ class SchedulerTest : public testing::Test {
   std::vector<std::unique_ptr<TokensReq>> reqs_;
 };
 
-TEST_F(SchedulerTest, RefusesWhatCanNeverFitWithTheNumbers) {
+TEST_F(SchedulerTest, RejectsOversizedRequestWithNumbers) {
   Create([](SchedulerOptions& options) { options.max_total_tokens = 60; });
   EXPECT_EQ(scheduler_->Add(NewReq(/*len=*/90, /*max_new_tokens=*/11)),
             absl::OutOfRangeError("a prompt of 90 tokens and max_new_tokens 11 exceed the context "
@@ -102,7 +102,7 @@ TEST_F(SchedulerTest, RefusesWhatCanNeverFitWithTheNumbers) {
   EXPECT_TRUE(scheduler_->idle());
 }
 
-TEST_F(SchedulerTest, ServesWhatFitsExactly) {
+TEST_F(SchedulerTest, ServesExactFit) {
   Create([](SchedulerOptions& options) {
     options.max_total_tokens = 60;
     options.num_draft_tokens = 8;
@@ -117,7 +117,7 @@ TEST_F(SchedulerTest, ServesWhatFitsExactly) {
   EXPECT_EQ(scheduler_->cache().len(), 60);
 }
 
-TEST_F(SchedulerTest, TheQueueHasALimit) {
+TEST_F(SchedulerTest, QueueIsBounded) {
   Create([](SchedulerOptions& options) { options.max_queued_requests = 2; });
   Add(/*len=*/5, /*max_new_tokens=*/5);
   Add(/*len=*/5, /*max_new_tokens=*/1);
@@ -126,7 +126,7 @@ TEST_F(SchedulerTest, TheQueueHasALimit) {
   EXPECT_EQ(status.message(), "the request queue is full: 2 of 2 requests wait");
 }
 
-TEST_F(SchedulerTest, TellsWhatWaitsAndWhatOfItIsCached) {
+TEST_F(SchedulerTest, ReportsWaitingAndUncachedTokens) {
   Create();
   Req& first = Add(/*len=*/12, /*max_new_tokens=*/4);
   EXPECT_EQ(scheduler_->waiting_tokens().all, 12);
@@ -159,7 +159,7 @@ TEST_F(SchedulerTest, OptionsAreChecked) {
             "max_running_requests 1073741824 not in [1, 1048576]");
 }
 
-TEST_F(SchedulerTest, PromptsAreCutToThePass) {
+TEST_F(SchedulerTest, PromptsAreSplitAcrossPasses) {
   Create();
   Add(/*len=*/15, /*max_new_tokens=*/5, /*first=*/0);
   Add(/*len=*/15, /*max_new_tokens=*/5, /*first=*/100);
@@ -170,7 +170,7 @@ TEST_F(SchedulerTest, PromptsAreCutToThePass) {
   EXPECT_EQ(Fill(), "1:10 2:3");
 }
 
-TEST_F(SchedulerTest, UncutPromptsShareAPassWhereTheyFitWhole) {
+TEST_F(SchedulerTest, UnsplitPromptsShareOnePassIfTheyFit) {
   Create([](SchedulerOptions& options) {
     options.chunked_prefill_size = 0;
     options.max_prefill_tokens = 20;
@@ -186,7 +186,7 @@ TEST_F(SchedulerTest, UncutPromptsShareAPassWhereTheyFitWhole) {
   EXPECT_EQ(Fill(), "2:15");
 }
 
-TEST_F(SchedulerTest, AFollowerWaitsForThePrefixThatIsBeingComputed) {
+TEST_F(SchedulerTest, RequestWaitsForPrefixInProgress) {
   Create();
   Add(/*len=*/18, /*max_new_tokens=*/5);
   Req& follower = Add(/*len=*/17, /*max_new_tokens=*/5);
@@ -198,7 +198,7 @@ TEST_F(SchedulerTest, AFollowerWaitsForThePrefixThatIsBeingComputed) {
   EXPECT_EQ(scheduler_->stats().num_hit_tokens, 16);
 }
 
-TEST_F(SchedulerTest, NobodyFollowsWithoutACache) {
+TEST_F(SchedulerTest, NoPrefixWaitWithoutCache) {
   Create([](SchedulerOptions& options) { options.disable_radix_cache = true; });
   Add(/*len=*/10, /*max_new_tokens=*/5);
   Add(/*len=*/10, /*max_new_tokens=*/5);
@@ -217,7 +217,7 @@ TEST_F(SchedulerTest, SaltsKeepPrefixesApart) {
   EXPECT_EQ(Fill(), "1:10 2:1");
 }
 
-TEST_F(SchedulerTest, DecodePassesComeBetweenPrefillPasses) {
+TEST_F(SchedulerTest, DecodeInterleavesWithPrefill) {
   Create([](SchedulerOptions& options) { options.max_prefill_passes = 2; });
   for (int32_t i = 0; i < 4; ++i) Add(/*len=*/20, /*max_new_tokens=*/5, /*first=*/100 * i);
   EXPECT_EQ(Fill(), "0:20");
@@ -229,7 +229,7 @@ TEST_F(SchedulerTest, DecodePassesComeBetweenPrefillPasses) {
   EXPECT_EQ(Fill(), "2:20");
 }
 
-TEST_F(SchedulerTest, RetractionKeepsTheOutputAndTheOldestRequest) {
+TEST_F(SchedulerTest, RetractionKeepsOutputAndOldestRequest) {
   Create([](SchedulerOptions& options) {
     options.max_total_tokens = 40;
     options.chunked_prefill_size = 40;
@@ -253,7 +253,7 @@ TEST_F(SchedulerTest, RetractionKeepsTheOutputAndTheOldestRequest) {
   EXPECT_TRUE(std::equal(kept.begin(), kept.end(), second.tokens.begin()));
 }
 
-TEST_F(SchedulerTest, PriorityDecidesWhoIsAdmittedAndWhoGoes) {
+TEST_F(SchedulerTest, PriorityDecidesAdmissionAndRetraction) {
   Create([](SchedulerOptions& options) { options.max_running_requests = 1; });
   Add(/*len=*/5, /*max_new_tokens=*/1, /*first=*/0);
   Req& urgent = NewReq(/*len=*/5, /*max_new_tokens=*/1, /*first=*/50);
@@ -262,7 +262,7 @@ TEST_F(SchedulerTest, PriorityDecidesWhoIsAdmittedAndWhoGoes) {
   EXPECT_EQ(Fill(), "1:5");
 }
 
-TEST_F(SchedulerTest, NothingOvertakesARequestThatHasWaitedTooLong) {
+TEST_F(SchedulerTest, OverdueRequestIsNotOvertaken) {
   Create([](SchedulerOptions& options) {
     options.max_total_tokens = 50;
     options.max_wait_s = 5.0;
@@ -281,7 +281,7 @@ TEST_F(SchedulerTest, NothingOvertakesARequestThatHasWaitedTooLong) {
   EXPECT_EQ(large.state, Req::State::kPrefilling);
 }
 
-TEST_F(SchedulerTest, DroppingWorksInEveryState) {
+TEST_F(SchedulerTest, DropWorksInEveryState) {
   Create();
   Req& running = Add(/*len=*/5, /*max_new_tokens=*/5, /*first=*/0);
   Fill();

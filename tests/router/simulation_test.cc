@@ -170,7 +170,7 @@ TEST(SimulationTest, SharedPrefixesAreComputedOnce) {
   }
 }
 
-TEST(SimulationTest, ATraceThatNobodyCanServeEnds) {
+TEST(SimulationTest, UnservableTraceEnds) {
   SchedulerOptions options{.max_total_tokens = 4, .context_length = 100};
   const std::vector<TraceRequest> trace(
       3, {.prompt = std::vector<TokenId>(50), .max_new_tokens = 5, .output_len = 5});

@@ -49,7 +49,7 @@ class CausalEncoderTest : public testing::TestWithParam<const char*> {
   const std::unique_ptr<Decoder> decoder_ = LoadOrDie(tiny_.Write(), std::nullopt, pool_);
 };
 
-TEST_P(CausalEncoderTest, AStateHasTheBitsOfItsTextAlone) {
+TEST_P(CausalEncoderTest, StateIsIndependentOfOtherTexts) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -85,7 +85,7 @@ TEST_P(CausalEncoderTest, AStateHasTheBitsOfItsTextAlone) {
   }
 }
 
-TEST_P(CausalEncoderTest, AllStatesAreThoseOfEachTextAlone) {
+TEST_P(CausalEncoderTest, AllStatesAreIndependentOfOtherTexts) {
   const int64_t longest = decoder_->config().context_len;
   std::vector<Tokens> texts;
   std::vector<float> expected;
@@ -97,14 +97,14 @@ TEST_P(CausalEncoderTest, AllStatesAreThoseOfEachTextAlone) {
   const std::vector<CausalEncoder::Text> views(texts.begin(), texts.end());
   for (const CausalEncoder::Options options : {CausalEncoder::Options{}, {0, 5}, {30, 16}}) {
     CausalEncoder encoder(*decoder_, options);
-    LastStates(encoder, texts);  // what it leaves in the tree gives way
+    LastStates(encoder, texts);  // its entries in the tree are evicted
     const auto states = encoder.States(views, CausalEncoder::Wanted::kAll);
     ASSERT_TRUE(states.ok()) << states.status();
     EXPECT_EQ(ToVector(*states), expected);
   }
 }
 
-TEST_P(CausalEncoderTest, WhatWasBegunMayBeLeft) {
+TEST_P(CausalEncoderTest, UnfinishedBatchMayBeAbandoned) {
   CausalEncoder encoder(*decoder_, {.kept_tokens = 100, .pass_tokens = 8});
   for (int num_passes = 0; num_passes < 6; ++num_passes) {
     const Tokens text = RandomTokens(40, decoder_->config().vocab_size, num_passes);
@@ -115,12 +115,12 @@ TEST_P(CausalEncoderTest, WhatWasBegunMayBeLeft) {
       ASSERT_TRUE(states.ok()) << states.status();
       EXPECT_EQ(states->has_value(), i == 4);
     }
-    // A prefix that was not computed to its end is not taken for one that was.
+    // A partially computed prefix is not used as a complete one.
     EXPECT_EQ(LastStates(encoder, {text})[0], Alone(text)) << num_passes;
   }
 }
 
-TEST_P(CausalEncoderTest, APrefixIsComputedOnce) {
+TEST_P(CausalEncoderTest, PrefixIsComputedOnce) {
   CausalEncoder encoder(*decoder_, {.kept_tokens = 100});
   const int64_t vocab_size = decoder_->config().vocab_size;
   const Tokens prefix = RandomTokens(30, vocab_size, 1);
@@ -137,7 +137,7 @@ TEST_P(CausalEncoderTest, APrefixIsComputedOnce) {
   EXPECT_EQ(encoder.stats().num_computed, 38 + 2);
 }
 
-TEST_P(CausalEncoderTest, WhatIsNotKeptIsComputedAgain) {
+TEST_P(CausalEncoderTest, UncachedTextIsRecomputed) {
   CausalEncoder encoder(*decoder_, {.kept_tokens = 0});
   const Tokens text = RandomTokens(20, decoder_->config().vocab_size, 1);
   const auto first = LastStates(encoder, {text});
@@ -145,7 +145,7 @@ TEST_P(CausalEncoderTest, WhatIsNotKeptIsComputedAgain) {
   EXPECT_EQ(encoder.stats().num_computed, 40);
 }
 
-TEST_P(CausalEncoderTest, RefusesLengthsAndIdsWithTheBound) {
+TEST_P(CausalEncoderTest, RejectsLengthsAndIdsWithBound) {
   CausalEncoder encoder(*decoder_);
   const int64_t longest = decoder_->config().context_len;
   const int64_t vocab_size = decoder_->config().vocab_size;

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 using Values = std::array<std::array<float, 256>, 3>;
 
-/// Of all pictures the same one, as of a model.
+/// Values that all pictures share, as for one model.
 const std::shared_ptr<const Values>& SharedValues() {
   static const auto shared = [] {
     auto values = std::make_shared<Values>();
@@ -32,7 +32,7 @@ const std::shared_ptr<const Values>& SharedValues() {
   return shared;
 }
 
-/// Pixels that tell of their seed alone.
+/// Returns pixels that depend on the seed only.
 EncodeInput Picture(const ClipConfig& config, uint32_t seed) {
   PicturePixels pixels{.rgb = {}, .values = SharedValues()};
   for (int64_t i = 0; i < config.picture_size * config.picture_size * 3; ++i) {
@@ -70,7 +70,7 @@ class ClipEncoderTest : public testing::Test {
   std::unique_ptr<EncodingModel> model_;
 };
 
-TEST_F(ClipEncoderTest, TextsBeginAndEndAsClipsDo) {
+TEST_F(ClipEncoderTest, TextsAreFramedLikeClip) {
   const EncodeInput input = Text("A Red BICYCLE");
   ASSERT_GE(input.ids.size(), 3u);
   EXPECT_EQ(input.ids, Text("a red  bicycle").ids);  // in small letters, blanks as one
@@ -84,7 +84,7 @@ TEST_F(ClipEncoderTest, TextsBeginAndEndAsClipsDo) {
   EXPECT_EQ(cut->ids.back(), input.ids.back());
 }
 
-TEST_F(ClipEncoderTest, MixedItemsHaveTheBitsOfEachAlone) {
+TEST_F(ClipEncoderTest, MixedItemsKeepBitsOfEach) {
   ASSERT_NE(model_->clip(), nullptr);
   const std::vector<EncodeInput> inputs = {Picture(*model_->clip(), 1), Text("a cat"),
                                            Picture(*model_->clip(), 2), Picture(*model_->clip(), 1),
@@ -103,7 +103,7 @@ TEST_F(ClipEncoderTest, MixedItemsHaveTheBitsOfEachAlone) {
   EXPECT_NE(together[0].values, together[2].values);
 }
 
-TEST_F(ClipEncoderTest, DimensionsAndLengthAreAsWishedFor) {
+TEST_F(ClipEncoderTest, DimensionsAndNormalisationFollowRequest) {
   const auto whole = Encode({Picture(*model_->clip(), 3)}, {.normalizes = false})[0].values;
   const auto front =
       Encode({Picture(*model_->clip(), 3)}, {.dimensions = 7, .normalizes = false})[0].values;
@@ -121,7 +121,7 @@ TEST_F(ClipEncoderTest, EqualPicturesAreEqualInputs) {
   EXPECT_FALSE(zeros == Picture(*model_->clip(), 1));
 }
 
-TEST_F(ClipEncoderTest, OnlyClipFits) {
+TEST_F(ClipEncoderTest, AcceptsOnlyClip) {
   EXPECT_TRUE(ClipEncoder::Fits(model_->source()));
   EXPECT_FALSE(ClipEncoder::Fits(ModelSource::OfDirectory("/no/such/folder")));
   EXPECT_EQ(model_->config().architecture, "CLIPModel");

@@ -100,7 +100,7 @@ std::vector<double> Mean(const std::vector<float>& hidden, int64_t first) {
   return mean;
 }
 
-TEST_F(EncodingModelTest, ADecoderGivesTheNormalisedStateOfItsLastToken) {
+TEST_F(EncodingModelTest, DecoderReturnsNormalisedLastState) {
   auto model = EncodingModel::Open({.model = SourcePath("models/demo/target")}, pool_);
   ASSERT_TRUE(model.ok()) << model.status();
   model_ = *std::move(model);
@@ -122,7 +122,7 @@ TEST_F(EncodingModelTest, ADecoderGivesTheNormalisedStateOfItsLastToken) {
   EXPECT_EQ(both[2].values, Values(two));
 }
 
-TEST_F(EncodingModelTest, AVectorIsThePooledAndNormalisedStateOfItsText) {
+TEST_F(EncodingModelTest, VectorIsPooledAndNormalised) {
   TinyEncoder tiny;
   Open(tiny);
   EXPECT_EQ(model_->result_size(), kHidden);
@@ -137,7 +137,7 @@ TEST_F(EncodingModelTest, AVectorIsThePooledAndNormalisedStateOfItsText) {
   ExpectNear(Values(input), want);
 }
 
-TEST_F(EncodingModelTest, ModulesSayHowStatesArePooled) {
+TEST_F(EncodingModelTest, ModulesSelectPooling) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/false);
   tiny.AddFile("sentence_bert_config.json", {{"max_seq_length", 12}});
@@ -147,7 +147,7 @@ TEST_F(EncodingModelTest, ModulesSayHowStatesArePooled) {
   ExpectNear(Values(input), Mean(Hidden(input), /*first=*/0));
 }
 
-TEST_F(EncodingModelTest, ATransformerInAFolderHasItsTokenizerThere) {
+TEST_F(EncodingModelTest, TransformerFolderHoldsTokenizer) {
   namespace fs = std::filesystem;
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/true);
@@ -169,7 +169,7 @@ TEST_F(EncodingModelTest, ATransformerInAFolderHasItsTokenizerThere) {
   EXPECT_EQ((*model)->Encode({&item, 1})[0].values, want);
 }
 
-TEST_F(EncodingModelTest, AVectorHasTheSameBitsInAnyBatch) {
+TEST_F(EncodingModelTest, VectorBitsAreIndependentOfBatch) {
   TinyEncoder tiny;
   Open(tiny);
   const std::vector<EncodeInput> inputs = {Input("the"), Input("one string with more of it"),
@@ -178,7 +178,7 @@ TEST_F(EncodingModelTest, AVectorHasTheSameBitsInAnyBatch) {
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(Values(inputs[i]), together[i].values);
 }
 
-TEST_F(EncodingModelTest, TruncateDimIsWhatAVectorHasWithoutAWish) {
+TEST_F(EncodingModelTest, TruncateDimIsDefaultDimension) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/true);
   tiny.AddFile("config_sentence_transformers.json", {{"truncate_dim", 5}});
@@ -193,7 +193,7 @@ TEST_F(EncodingModelTest, TruncateDimIsWhatAVectorHasWithoutAWish) {
               absl::StatusCode::kInvalidArgument, {"truncate_dim = 37", "36"});
 }
 
-TEST_F(EncodingModelTest, DimensionsAreTheFirstOnesAndHaveABound) {
+TEST_F(EncodingModelTest, DimensionsKeepFirstOnesAndAreBounded) {
   TinyEncoder tiny;
   Open(tiny);
   const EncodeInput input = Input("short list");
@@ -209,7 +209,7 @@ TEST_F(EncodingModelTest, DimensionsAreTheFirstOnesAndHaveABound) {
   }
 }
 
-TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
+TEST_F(EncodingModelTest, ClassifierScoresPairsByTokenType) {
   TinyEncoder tiny("bert_classification");
   Open(tiny);
   EXPECT_EQ(model_->embedding(), nullptr);
@@ -234,7 +234,7 @@ TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
   ExpectError(Encode({pair}, {.scores = EncodeWish::Scores::kSoftmax})[0].status,
               absl::StatusCode::kInvalidArgument, {"softmax over one label"});
 
-  // Types count, beside inputs without any too.
+  // Types count, also in a batch with inputs without any.
   EncodeInput untyped = pair;
   untyped.token_types.clear();
   EXPECT_NE(Values(untyped), Values(pair));
@@ -243,7 +243,7 @@ TEST_F(EncodingModelTest, AClassifierScoresPairsByTokenType) {
   EXPECT_EQ(both[1].values, Values(pair));
 }
 
-TEST_F(EncodingModelTest, ASecondTextIsCutToALengthOfItsOwn) {
+TEST_F(EncodingModelTest, SecondTextHasItsOwnMaximum) {
   TinyEncoder tiny;
   Open(tiny);
   const auto pair = [&](std::string_view first, std::string_view second, int64_t most) {
@@ -263,7 +263,7 @@ TEST_F(EncodingModelTest, ASecondTextIsCutToALengthOfItsOwn) {
               absl::StatusCode::kInvalidArgument, {"0 below 1"});
 }
 
-TEST_F(EncodingModelTest, TextsAreCutOnTheSideThatTheTokenizerWantsUnlessAsked) {
+TEST_F(EncodingModelTest, TruncationSideDefaultsToTokenizer) {
   TinyEncoder tiny;
   tiny.AddFile("tokenizer_config.json", {{"truncation_side", "left"}});
   Open(tiny);
@@ -278,7 +278,7 @@ TEST_F(EncodingModelTest, TextsAreCutOnTheSideThatTheTokenizerWantsUnlessAsked) 
               absl::StatusCode::kInvalidArgument, {"truncation_side = \"middle\""});
 }
 
-TEST_F(EncodingModelTest, TextsAreCutOnEitherSideOrRefused) {
+TEST_F(EncodingModelTest, TextsAreTruncatedOnEitherSideOrRejected) {
   TinyEncoder tiny;
   Open(tiny);
   std::string text = "a b c d e f g h i j k l m n o p q r s t u v w x y z 1 2";
@@ -309,14 +309,14 @@ TEST_F(EncodingModelTest, TextsAreCutOnEitherSideOrRefused) {
   EXPECT_FALSE(model_->Prepare("", "a", std::nullopt, {.truncates = true, .max_tokens = 1}).ok());
 }
 
-TEST_F(EncodingModelTest, PairsLoseTokensOfTheLongerText) {
+TEST_F(EncodingModelTest, PairTruncationShortensLongerText) {
   TinyEncoder tiny("bert_classification");
   Open(tiny);
   const EncodeInput cut = Input("a b", {.truncates = true, .max_tokens = 8}, "c d e f g h");
   EXPECT_EQ(cut, Input("a b", {}, "c d e"));
 }
 
-TEST_F(EncodingModelTest, IdsAreTakenAsTheyAre) {
+TEST_F(EncodingModelTest, IdsAreUsedUnchanged) {
   TinyEncoder tiny;
   Open(tiny);
   const std::vector<TokenId> ids = Input("one string").ids;
@@ -337,7 +337,7 @@ TEST_F(EncodingModelTest, IdsAreTakenAsTheyAre) {
             std::vector<TokenId>(many.begin() + 1, many.end()));
 }
 
-TEST_F(EncodingModelTest, WhatIsNoTextIsRefusedWithTheByte) {
+TEST_F(EncodingModelTest, InvalidTextIsRejectedWithByte) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/true);
   tiny.AddFile("sentence_bert_config.json", {{"max_seq_length", 12}, {"do_lower_case", true}});
@@ -353,7 +353,7 @@ TEST_F(EncodingModelTest, WhatIsNoTextIsRefusedWithTheByte) {
               absl::StatusCode::kInvalidArgument, {"16777217"});
 }
 
-TEST_F(EncodingModelTest, AnEmptyTextHasTheTokensThatGoRoundIt) {
+TEST_F(EncodingModelTest, EmptyTextHasOnlyFramingTokens) {
   TinyEncoder tiny;
   Open(tiny);
   const EncodeInput empty = Input("");
@@ -361,7 +361,7 @@ TEST_F(EncodingModelTest, AnEmptyTextHasTheTokensThatGoRoundIt) {
   EXPECT_EQ(Values(empty).size(), 36u);
 }
 
-TEST_F(EncodingModelTest, TextIsLoweredBeforeACasedTokenizerWhereTheModelSaysSo) {
+TEST_F(EncodingModelTest, ModelSettingLowercasesText) {
   TinyEncoder tiny("bert", "bert_cased");
   // A class of no model: tokenizer.json counts as it is.
   tiny.AddFile("tokenizer_config.json", {{"tokenizer_class", "PreTrainedTokenizerFast"}});
@@ -375,7 +375,7 @@ TEST_F(EncodingModelTest, TextIsLoweredBeforeACasedTokenizerWhereTheModelSaysSo)
   EXPECT_EQ(Input(upper).ids, lower);
 }
 
-TEST_F(EncodingModelTest, BothTextsOfAPairAreLoweredWhereACrossEncoderSaysSo) {
+TEST_F(EncodingModelTest, CrossEncoderSettingLowercasesBothTexts) {
   TinyEncoder tiny("bert_classification", "bert_cased");
   tiny.AddFile("tokenizer_config.json", {{"tokenizer_class", "PreTrainedTokenizerFast"}});
   tiny.AddFile("modules.json",
@@ -393,7 +393,7 @@ TEST_F(EncodingModelTest, BothTextsOfAPairAreLoweredWhereACrossEncoderSaysSo) {
   EXPECT_EQ(model_->Prepare("Return ", "\xC3\x84", "THE \xCE\xA3", {}).value().ids, lower);
 }
 
-TEST_F(EncodingModelTest, ACrossEncoderOfAnotherArchitectureIsRefusedForThat) {
+TEST_F(EncodingModelTest, CrossEncoderOfOtherArchitectureIsRejected) {
   TinyEncoder tiny;
   tiny.AddFile("modules.json",
                {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}});
@@ -402,7 +402,7 @@ TEST_F(EncodingModelTest, ACrossEncoderOfAnotherArchitectureIsRefusedForThat) {
   ExpectError(model.status(), absl::StatusCode::kUnimplemented, {"\"BertModel\""});
 }
 
-TEST_F(EncodingModelTest, TokensOfAPromptAreLeftOutWhereTheModelSaysSo) {
+TEST_F(EncodingModelTest, ModelSettingExcludesPromptTokens) {
   TinyEncoder tiny;
   tiny.AddModules(/*normalize=*/false, /*include_prompt=*/false);
   Open(tiny);
@@ -414,7 +414,7 @@ TEST_F(EncodingModelTest, TokensOfAPromptAreLeftOutWhereTheModelSaysSo) {
   EXPECT_EQ(Input("one string").num_prompt_tokens, 0);
 }
 
-TEST_F(EncodingModelTest, NothingThatIsNotFiniteComesOut) {
+TEST_F(EncodingModelTest, NonFiniteValuesAreNeverReturned) {
   for (const char* golden : {"bert", "bert_classification"}) {
     TinyEncoder tiny(golden);
     tiny.SetTensor("encoder.layer.1.output.LayerNorm.weight", std::vector<float>(kHidden, 3e38f));
@@ -426,7 +426,7 @@ TEST_F(EncodingModelTest, NothingThatIsNotFiniteComesOut) {
   }
 }
 
-TEST_F(EncodingModelTest, WhatDoesNotFitIsRefusedAtTheStart) {
+TEST_F(EncodingModelTest, MismatchIsRejectedAtOpen) {
   const TempDir empty;
   EXPECT_FALSE(EncodingModel::Open({.model = empty.path()}, pool_).ok());
   EXPECT_TRUE(absl::IsNotFound(EncodingModel::Open({.model = empty.Join("none")}, pool_).status()));
@@ -439,7 +439,7 @@ TEST_F(EncodingModelTest, WhatDoesNotFitIsRefusedAtTheStart) {
   EXPECT_FALSE(EncodingModel::Open({.model = SourcePath("models/demo/draft")}, pool_).ok());
 }
 
-TEST_F(EncodingModelTest, MiniLmGivesSentenceTransformersVectors) {
+TEST_F(EncodingModelTest, MiniLmMatchesSentenceTransformers) {
   const auto dir = FindMiniLm();
   if (!dir) GTEST_SKIP() << "no all-MiniLM-L6-v2: set SHORTLIST_MINILM_DIR to its directory";
   auto model = EncodingModel::Open({.model = *dir}, pool_);

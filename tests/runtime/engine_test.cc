@@ -30,7 +30,7 @@ std::unique_ptr<Engine> Open(const Engine::Options& options) {
   return engine.ok() ? *std::move(engine) : nullptr;
 }
 
-TEST(EngineTest, TextIsThatOfPlainDecodingWhateverTheVocabulary) {
+TEST(EngineTest, TextEqualsPlainDecodingForAnyVocabulary) {
   Engine::Options options = DemoPair();
   options.models.draft.clear();
   const auto plain = Open(options);
@@ -63,7 +63,7 @@ TEST(EngineTest, TextIsThatOfPlainDecodingWhateverTheVocabulary) {
   }
 }
 
-TEST(EngineTest, WhatDoesNotFitIsRefusedAndTheNextPromptIsServed) {
+TEST(EngineTest, OversizedPromptIsRejectedAndNextIsServed) {
   const auto engine = Open(DemoPair());
   ASSERT_NE(engine, nullptr);
   std::string endless;
@@ -81,7 +81,7 @@ TEST(EngineTest, WhatDoesNotFitIsRefusedAndTheNextPromptIsServed) {
   EXPECT_EQ(output->ids.size(), 8u);
 }
 
-TEST(EngineTest, TheModelsEndOfTextEndsIt) {
+TEST(EngineTest, ModelEosEndsText) {
   const auto engine = Open(DemoPair());
   ASSERT_NE(engine, nullptr);
   const auto whole = engine->Generate(kPrompt, {.max_new_tokens = 12});
@@ -95,7 +95,7 @@ TEST(EngineTest, TheModelsEndOfTextEndsIt) {
   EXPECT_TRUE(whole->text.starts_with(cut->text));
 }
 
-TEST(EngineTest, ErrorsNameWhatIsWrong) {
+TEST(EngineTest, ErrorsNameCause) {
   Engine::Options options = DemoPair();
   options.models.model = "/no/such/dir";
   EXPECT_THAT(std::string(Engine::Open(options).status().message()), HasSubstr("/no/such/dir"));

@@ -26,7 +26,7 @@ void ExpectError(const absl::Status& status, const std::vector<std::string>& par
   }
 }
 
-/// Those of a BERT with the given files.
+/// Writes a BERT with the given files.
 std::string WriteCase(const json& golden, TinyEncoder& tiny) {
   if (golden["second"].is_null()) tiny.AddModules(/*normalize=*/false);
   for (const auto& [name, contents] : golden["files"].items()) {
@@ -44,7 +44,7 @@ std::string WriteCase(const json& golden, TinyEncoder& tiny) {
 }
 
 /// As sentence-transformers has it (tests/reference/make_inputs_golden.py).
-TEST(InputSettingsTest, InputsAreThoseOfSentenceTransformers) {
+TEST(InputSettingsTest, InputsMatchSentenceTransformers) {
   ThreadPool pool(/*num_threads=*/1);
   const json cases =
       ReadJsonFile(SourcePath("tests/reference/golden/inputs.json"), 1 << 20).value();
@@ -72,7 +72,7 @@ TEST(InputSettingsTest, InputsAreThoseOfSentenceTransformers) {
   }
 }
 
-TEST(InputSettingsTest, WhatIsNoSideIsRefusedByFileAndField) {
+TEST(InputSettingsTest, InvalidSideIsRejectedByFileAndField) {
   const TempDir dir;
   const auto error = [&dir] {
     return ReadInputSettings(ModelSource::OfDirectory(dir.path())).status();

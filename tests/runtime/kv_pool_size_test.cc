@@ -27,12 +27,12 @@ class Machine {
   const TempDir dir_;
 };
 
-TEST(FreeMemoryBytesTest, KnowsThisMachines) {
+TEST(FreeMemoryBytesTest, IsPositiveOnThisMachine) {
   EXPECT_GT(FreeMemoryBytes(), 1 << 20);
   EXPECT_LT(FreeMemoryBytes(), int64_t{1} << 50);
 }
 
-TEST(FreeMemoryBytesTest, IsWhatTheSystemHasAvailable) {
+TEST(FreeMemoryBytesTest, MatchesAvailableMemory) {
   Machine machine;
   EXPECT_EQ(machine.free(), kUnlimited);
   machine.Write("proc/meminfo",
@@ -45,7 +45,7 @@ TEST(FreeMemoryBytesTest, IsWhatTheSystemHasAvailable) {
   }
 }
 
-TEST(FreeMemoryBytesTest, AContainersLimitCountsLessWhatItHoldsButFilePages) {
+TEST(FreeMemoryBytesTest, ContainerLimitMinusUsedExceptFilePages) {
   Machine machine;
   machine.Write("proc/meminfo", "MemAvailable: 8388608 kB\n");
   machine.Write("proc/self/cgroup", "0::/\n");
@@ -59,7 +59,7 @@ TEST(FreeMemoryBytesTest, AContainersLimitCountsLessWhatItHoldsButFilePages) {
   EXPECT_EQ(machine.free(), 0);
 }
 
-TEST(FreeMemoryBytesTest, TheTightestGroupAboveTheProcessCounts) {
+TEST(FreeMemoryBytesTest, TightestParentGroupCounts) {
   Machine machine;
   machine.Write("proc/meminfo", "MemAvailable: 8388608 kB\n");
   machine.Write("proc/self/cgroup", "0::/a.slice/b.scope\n");
@@ -70,7 +70,7 @@ TEST(FreeMemoryBytesTest, TheTightestGroupAboveTheProcessCounts) {
   EXPECT_EQ(machine.free(), 3000);
 }
 
-TEST(FreeMemoryBytesTest, KnowsVersionOne) {
+TEST(FreeMemoryBytesTest, ReadsCgroupVersionOne) {
   Machine machine;
   machine.Write("proc/self/cgroup", "5:cpu,cpuacct:/other\n4:memory:/docker/x\n");
   machine.Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -82,13 +82,13 @@ TEST(FreeMemoryBytesTest, KnowsVersionOne) {
   EXPECT_EQ(machine.free(), 3000);
 }
 
-TEST(ChooseNumSlotsTest, FourContextsAndAtLeastSixteenThousandSlotsWhereMemoryIsPlenty) {
+TEST(ChooseNumSlotsTest, FourContextsAndAtLeast16kSlotsIfMemoryAllows) {
   EXPECT_EQ(ChooseNumSlots(kUnlimited, /*slot_bytes=*/1000, /*context_length=*/1024), 16384);
   EXPECT_EQ(ChooseNumSlots(64 * kGiB, /*slot_bytes=*/12288, /*context_length=*/32768), 131072);
   EXPECT_EQ(ChooseNumSlots(kUnlimited, 1, kUnlimited), 1 << 28);
 }
 
-TEST(ChooseNumSlotsTest, HalfOfTheMemoryOtherwiseButForOneWholeContext) {
+TEST(ChooseNumSlotsTest, OtherwiseHalfOfMemoryButOneContext) {
   EXPECT_EQ(ChooseNumSlots(/*free_bytes=*/100'000, /*slot_bytes=*/10, /*context_length=*/4000),
             5000);
   EXPECT_EQ(ChooseNumSlots(/*free_bytes=*/100'000, /*slot_bytes=*/10, /*context_length=*/8000),

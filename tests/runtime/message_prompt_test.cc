@@ -53,7 +53,7 @@ class MessagePromptTest : public testing::Test {
 };
 
 /// tests/reference/make_messages_golden.py.
-TEST_F(MessagePromptTest, InputsAreThoseOfSentenceTransformers) {
+TEST_F(MessagePromptTest, InputsMatchSentenceTransformers) {
   const json cases =
       ReadJsonFile(SourcePath("tests/reference/golden/messages.json"), 1 << 20).value();
   ASSERT_FALSE(cases.empty());
@@ -77,7 +77,7 @@ TEST_F(MessagePromptTest, InputsAreThoseOfSentenceTransformers) {
   }
 }
 
-TEST_F(MessagePromptTest, ACrossEncoderOfNoPairIsRefusedAtOnceWithTheCause) {
+TEST_F(MessagePromptTest, CrossEncoderWithoutPairIsRejectedAtOpen) {
   const json text = {{"method", "forward"}, {"method_output_name", "logits"}};
   const json files = {
       {"modules.json", {{{"path", ""}, {"type", "sentence_transformers.models.Transformer"}}}},
@@ -96,7 +96,7 @@ TEST_F(MessagePromptTest, ACrossEncoderOfNoPairIsRefusedAtOnceWithTheCause) {
               HasSubstr("no chat template"));
 }
 
-TEST_F(MessagePromptTest, ARewardModelReadsTextsAsTheyAre) {
+TEST_F(MessagePromptTest, RewardModelReadsTextsUnchanged) {
   const json files = {{"tokenizer_config.json", {{"chat_template", "{{ messages[0].content }}"}}}};
   ASSERT_TRUE(Open(files, /*is_classifier=*/true).ok());
   const auto text = Prepare("a b c", std::nullopt, {});
@@ -118,14 +118,14 @@ TEST_F(MessagePromptTest, TypedControlTokensStayText) {
   EXPECT_GT(typed->ids.size(), plain->ids.size());
 }
 
-TEST_F(MessagePromptTest, TooLongIsRefusedWhereNothingIsToBeCut) {
+TEST_F(MessagePromptTest, OverlongPairIsRejectedWithoutTruncation) {
   const json files = {{"tokenizer_config.json", {{"chat_template", kFlat}}}};
   ASSERT_TRUE(Open(files, /*is_classifier=*/true).ok());
   const std::string document = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
   const auto refused = Prepare("a", document, {});
   EXPECT_EQ(refused.status().message(), "the pair has more than 30 tokens");
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kOutOfRange);
-  // The end of the template stands behind a document that has a bound of its own.
+  // The end of the template follows a document with its own bound.
   const auto whole = Prepare("a", "b c d", {});
   const auto cut = Prepare("a", document, {.max_second_tokens = 3});
   ASSERT_TRUE(cut.ok()) << cut.status();

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ModelsTest, AllButTheWeightsIsKnownBeforeTheyAreRead) {
+TEST(ModelsTest, SettingsAreKnownBeforeWeightsLoad) {
   const TempDir dir;
   std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
   std::filesystem::remove(dir.Join("m/model.safetensors"));
@@ -31,7 +31,7 @@ TEST(ModelsTest, AllButTheWeightsIsKnownBeforeTheyAreRead) {
 }
 
 /// A fine-tune with "<|im_end|>" at the end of a turn often changes the tokenizer's files alone.
-TEST(ModelsTest, TheTokenizersEosStopsBesideTheConfigs) {
+TEST(ModelsTest, TokenizerAndConfigEosBothStop) {
   const auto stops = [](const char* config_eos, const char* tokenizer_config) {
     const TempDir dir;
     std::filesystem::copy(SourcePath("models/demo/target"), dir.Join("m"));
@@ -52,7 +52,7 @@ TEST(ModelsTest, TheTokenizersEosStopsBesideTheConfigs) {
   EXPECT_EQ(stops("{}", kOwn), Ids({2, 1}));
 }
 
-TEST(ModelsTest, ADraftBringsTheTargetsTokenizerAndMemoryOfItsOwn) {
+TEST(ModelsTest, DraftSharesTokenizerAndHasItsOwnMemory) {
   ThreadPool pool(1);
   const ModelOptions alone{.model = SourcePath("models/demo/target")};
   const auto target = Models::Open(alone, pool);

@@ -15,11 +15,11 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A generating model that is asked what comes next, and what transformers' logits say of that.
+/// Next tokens of a generating model, compared with the logits of transformers.
 class NextTokensTest : public testing::TestWithParam<const char*> {
  protected:
   NextTokensTest() {
-    // Of another model, for there must be one.
+    // The tokenizer of another model, as one is required.
     TinyDecoder reranker("rerankers/qwen3");
     reranker.AddFile("tokenizer.json", reranker.golden()["tokenizer"]);
     tokenizer_ = OpenTokenizer(ModelSource::OfDirectory(reranker.Write())).value();
@@ -51,12 +51,12 @@ class NextTokensTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<EncodingModel> model_;
   std::vector<EncodeInput> inputs_;
-  std::vector<std::vector<double>> logits_;  // of the token behind each input
+  std::vector<std::vector<double>> logits_;  // of the token after each input
 };
 
 const std::vector<TokenId> kAsked = {TokenId{3}, TokenId{17}, TokenId{3}, TokenId{40}};
 
-TEST_P(NextTokensTest, ProbabilitiesAreTransformers) {
+TEST_P(NextTokensTest, ProbabilitiesMatchTransformers) {
   const EncodeWish of_all{.next_tokens = kAsked};
   const EncodeWish of_asked{.scores = EncodeWish::Scores::kSoftmax, .next_tokens = kAsked};
   const std::vector<EncodeResult> among_all = Encode(inputs_, of_all);
@@ -76,7 +76,7 @@ TEST_P(NextTokensTest, ProbabilitiesAreTransformers) {
   }
 }
 
-TEST_P(NextTokensTest, HaveTheSameBitsAloneAndBesideVectors) {
+TEST_P(NextTokensTest, BitsAreIndependentOfVectorsInBatch) {
   const EncodeWish next{.next_tokens = kAsked};
   const EncodeWish vector;
   const std::vector<EncodeResult> together = Encode(inputs_, next);
@@ -85,16 +85,16 @@ TEST_P(NextTokensTest, HaveTheSameBitsAloneAndBesideVectors) {
     mixed.push_back({&input, &vector});
     mixed.push_back({&input, &next});
   }
-  const std::vector<EncodeResult> beside = model_->Encode(mixed);
+  const std::vector<EncodeResult> with_vectors = model_->Encode(mixed);
   const std::vector<EncodeResult> vectors = Encode(inputs_, vector);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     EXPECT_EQ(Encode({inputs_[i]}, next)[0].values, together[i].values);
-    EXPECT_EQ(beside[2 * i].values, vectors[i].values);
-    EXPECT_EQ(beside[2 * i + 1].values, together[i].values);
+    EXPECT_EQ(with_vectors[2 * i].values, vectors[i].values);
+    EXPECT_EQ(with_vectors[2 * i + 1].values, together[i].values);
   }
 }
 
-TEST_P(NextTokensTest, ATokenWithoutARowFailsItsInputAlone) {
+TEST_P(NextTokensTest, TokenWithoutRowFailsItsInputOnly) {
   const auto vocab_size = static_cast<int32_t>(decoder_->config().vocab_size);
   const EncodeWish bad{.next_tokens = {TokenId{vocab_size}}};
   const EncodeWish good{.next_tokens = kAsked};
@@ -104,7 +104,7 @@ TEST_P(NextTokensTest, ATokenWithoutARowFailsItsInputAlone) {
   EXPECT_EQ(results[1].values.size(), kAsked.size());
 }
 
-TEST_P(NextTokensTest, APromptsControlTokensAreTokens) {
+TEST_P(NextTokensTest, ControlTokensInPromptAreTokens) {
   const auto prompt = model_->PreparePrompt("<|im_end|>!", {});
   ASSERT_TRUE(prompt.ok()) << prompt.status();
   EXPECT_EQ(prompt->ids, (std::vector<TokenId>{TokenId{3}, TokenId{4}}));

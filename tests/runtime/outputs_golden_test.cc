@@ -1,4 +1,4 @@
-// What models make of texts, from the text to the result, against
+// Compares outputs of models, from the text to the result, with
 // tests/reference/make_outputs_golden.py.
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ class OutputsGoldenTest : public testing::TestWithParam<const char*> {
   std::vector<EncodeInput> inputs_;
 };
 
-TEST_F(OutputsGoldenTest, OnePassOfBgeM3GivesItsThreeVectors) {
+TEST_F(OutputsGoldenTest, BgeM3ReturnsThreeVectorsInOnePass) {
   Open("bge_m3");
   const auto results = Encode({.sparse = true, .multi_vector = true});
   for (size_t i = 0; i < results.size(); ++i) {
@@ -81,7 +81,7 @@ TEST_F(OutputsGoldenTest, OnePassOfBgeM3GivesItsThreeVectors) {
   }
 }
 
-TEST_F(OutputsGoldenTest, TextsAreScoredForAQueryByMaxSim) {
+TEST_F(OutputsGoldenTest, MaxSimScoresTexts) {
   Open("bge_m3");
   const auto vectors = Encode({.dense = false, .multi_vector = true});
   for (size_t q = 0; q < vectors.size(); ++q) {
@@ -92,7 +92,7 @@ TEST_F(OutputsGoldenTest, TextsAreScoredForAQueryByMaxSim) {
   }
 }
 
-TEST_F(OutputsGoldenTest, EachVectorHasTheSameBitsAloneAndBesideOtherWishes) {
+TEST_F(OutputsGoldenTest, BitsAreIndependentOfOtherOutputs) {
   Open("bge_m3");
   const EncodeWish all{.sparse = true, .multi_vector = true};
   const EncodeWish wishes[] = {
@@ -117,7 +117,7 @@ TEST_F(OutputsGoldenTest, EachVectorHasTheSameBitsAloneAndBesideOtherWishes) {
   }
 }
 
-TEST_F(OutputsGoldenTest, ADecoderThatClassifiesReadsNoPaddingAtTheEnd) {
+TEST_F(OutputsGoldenTest, DecoderClassifierIgnoresTrailingPadding) {
   // As transformers' GenericForSequenceClassification, which pools the last token that is not
   // pad_token_id, 0 here.
   Open("classifier_qwen3");
@@ -135,7 +135,7 @@ TEST_F(OutputsGoldenTest, ADecoderThatClassifiesReadsNoPaddingAtTheEnd) {
   EXPECT_EQ(score({0, 0}), score({0}));
 }
 
-TEST_F(OutputsGoldenTest, WhatAModelDoesNotMakeIsRefusedByName) {
+TEST_F(OutputsGoldenTest, UnsupportedOutputIsRejectedByName) {
   Open("splade_sentence_transformers");
   const auto status = [&](const EncodeWish& wish) {
     const EncodingLoop::Item item{&inputs_[0], &wish};
@@ -151,7 +151,7 @@ TEST_F(OutputsGoldenTest, WhatAModelDoesNotMakeIsRefusedByName) {
 
 class SpladeGoldenTest : public OutputsGoldenTest {};
 
-TEST_P(SpladeGoldenTest, WeightsAreTheReferences) {
+TEST_P(SpladeGoldenTest, WeightsMatchReference) {
   Open(GetParam());
   const auto results = Encode({.dense = false, .sparse = true});
   for (size_t i = 0; i < results.size(); ++i) {
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Models, SpladeGoldenTest,
 
 class LabelGoldenTest : public OutputsGoldenTest {};
 
-TEST_P(LabelGoldenTest, LabelsAndScoresAreTransformers) {
+TEST_P(LabelGoldenTest, LabelsAndScoresMatchTransformers) {
   Open(GetParam());
   EXPECT_EQ(model_->labels(), golden_["labels"].get<std::vector<std::string>>());
   const auto logits = Encode({.scores = EncodeWish::Scores::kRaw});

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A tiny reranker that answers yes or no, and what transformers makes of pairs by it.
+/// A tiny yes/no reranker, compared with the results of transformers.
 class RerankerTest : public testing::TestWithParam<std::string> {
  protected:
   RerankerTest() : tiny_("rerankers/" + GetParam()) {
@@ -59,7 +59,7 @@ class RerankerTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<EncodingModel> model_;
 };
 
-TEST_P(RerankerTest, IdsAndScoresAreTransformers) {
+TEST_P(RerankerTest, IdsAndScoresMatchTransformers) {
   std::vector<EncodeInput> inputs;
   for (const nlohmann::json& pair : pairs()) {
     SCOPED_TRACE(pair.dump());
@@ -82,7 +82,7 @@ TEST_P(RerankerTest, IdsAndScoresAreTransformers) {
   EXPECT_LT(model_->prefixes()->num_computed, model_->prefixes()->num_tokens / 2);
 }
 
-TEST_P(RerankerTest, SaysWhatItIs) {
+TEST_P(RerankerTest, ReportsItsProperties) {
   EXPECT_TRUE(model_->makes_scores());
   EXPECT_TRUE(model_->instructs_pairs());
   EXPECT_EQ(model_->result_size(), 1);
@@ -90,7 +90,7 @@ TEST_P(RerankerTest, SaysWhatItIs) {
   EXPECT_EQ(model_->labels(), std::vector<std::string>{"yes"});
 }
 
-TEST_P(RerankerTest, AScoreIsTheSigmoidOfTheRawOne) {
+TEST_P(RerankerTest, ScoreIsSigmoidOfRawScore) {
   const EncodeInput input = Input(pairs()[0], kCuts).value();
   const float raw = Encode({input}, {.scores = EncodeWish::Scores::kRaw})[0].values[0];
   const float score = Encode({input}, {.scores = EncodeWish::Scores::kSigmoid})[0].values[0];
@@ -103,7 +103,7 @@ TEST_P(RerankerTest, AScoreIsTheSigmoidOfTheRawOne) {
   }
 }
 
-TEST_P(RerankerTest, RefusesWhatDoesNotFit) {
+TEST_P(RerankerTest, RejectsOverlongInput) {
   nlohmann::json pair = pairs()[0];
   const int64_t longest = tiny_.golden()["max_length"];
   EXPECT_EQ(model_->max_input_tokens(), longest);
@@ -121,7 +121,7 @@ TEST_P(RerankerTest, RefusesWhatDoesNotFit) {
               HasSubstr("judges pairs"));
 }
 
-TEST_P(RerankerTest, CutsTheDocumentAlone) {
+TEST_P(RerankerTest, TruncatesDocumentOnly) {
   nlohmann::json pair = pairs()[0];
   pair["document"] = "The giant panda is a bear of China";
   const EncodeInput whole = Input(pair, {}).value();
@@ -142,7 +142,7 @@ TEST_P(RerankerTest, CutsTheDocumentAlone) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RerankerTest, testing::Values("qwen3", "gemma"));
 
-TEST(RerankerOpenTest, ADefaultPromptIsTheInstruction) {
+TEST(RerankerOpenTest, DefaultPromptIsInstruction) {
   TinyDecoder tiny("rerankers/qwen3");
   tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
   tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
@@ -162,7 +162,7 @@ TEST(RerankerOpenTest, ADefaultPromptIsTheInstruction) {
   EXPECT_NE((*model)->Prepare("", "q", "d", {})->ids, (*model)->Prepare("x", "q", "d", {})->ids);
 }
 
-TEST(RerankerOpenTest, TheSavedFunctionMakesTheScore) {
+TEST(RerankerOpenTest, SavedFunctionMakesScore) {
   const auto open = [](TinyDecoder& tiny, const char* function, ThreadPool& pool) {
     tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
     tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
@@ -193,7 +193,7 @@ TEST(RerankerOpenTest, TheSavedFunctionMakesTheScore) {
               HasSubstr("activation_fn = \"torch.nn.modules.activation.Tanh\" is not supported"));
 }
 
-TEST(RerankerOpenTest, LoweredTextsAreRefused) {
+TEST(RerankerOpenTest, LowercaseSettingIsRejected) {
   TinyDecoder tiny("rerankers/qwen3");
   tiny.AddFile("tokenizer.json", tiny.golden()["tokenizer"]);
   tiny.AddFile("chat_template.json", {{"chat_template", kRerankerTemplate}});
@@ -206,7 +206,7 @@ TEST(RerankerOpenTest, LoweredTextsAreRefused) {
   EXPECT_THAT(std::string(model.status().message()), HasSubstr("do_lower_case"));
 }
 
-TEST(RerankerOpenTest, NeedsAnswersOfOneToken) {
+TEST(RerankerOpenTest, AnswersMustBeOneToken) {
   TinyDecoder tiny("rerankers/qwen3");
   nlohmann::json tokenizer = tiny.golden()["tokenizer"];
   tokenizer["model"]["merges"] = nlohmann::json::array();

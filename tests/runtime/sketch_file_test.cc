@@ -44,7 +44,7 @@ class SketchFileTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(SketchFileTest, ReadsWhatWasWritten) {
+TEST_F(SketchFileTest, RoundTrips) {
   const SketchBasis basis = SmallBasis();
   ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
   const auto read = ReadSketchFile(path());
@@ -57,7 +57,7 @@ TEST_F(SketchFileTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->hidden(), 10);
 }
 
-TEST_F(SketchFileTest, KeepsTheNumberOfStates) {
+TEST_F(SketchFileTest, KeepsNumberOfStates) {
   SketchBasis basis = SmallBasis();
   basis.num_states = 2048;
   ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
@@ -67,7 +67,7 @@ TEST_F(SketchFileTest, KeepsTheNumberOfStates) {
   EXPECT_EQ(ReadSketchFile(path())->num_states, 0);
 }
 
-TEST_F(SketchFileTest, DamageShows) {
+TEST_F(SketchFileTest, DamageIsDetected) {
   SketchBasis basis = SmallBasis();
   basis.num_states = 2048;
   ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
@@ -83,7 +83,7 @@ TEST_F(SketchFileTest, DamageShows) {
               HasSubstr("num_states is 1125899906842624, not in [0, 1099511627776]"));
 }
 
-TEST_F(SketchFileTest, TheCacheTellsDraftsOfOneNameApart) {
+TEST_F(SketchFileTest, CachePathsDifferForDraftsOfSameName) {
   setenv("XDG_CACHE_HOME", dir_.path().c_str(), 1);
   ASSERT_TRUE(std::filesystem::create_directories(dir_.Join("a/draft")));
   ASSERT_TRUE(std::filesystem::create_directories(dir_.Join("b/draft")));
@@ -97,7 +97,7 @@ TEST_F(SketchFileTest, TheCacheTellsDraftsOfOneNameApart) {
   unsetenv("XDG_CACHE_HOME");
 }
 
-TEST_F(SketchFileTest, NamesWhatDoesNotFit) {
+TEST_F(SketchFileTest, NamesMismatch) {
   EXPECT_THAT(Refusal([](SketchBasis& of) {
                 of.rows = MatrixOf(at::zeros({6, 10}));
               }),
@@ -134,7 +134,7 @@ TEST_F(SketchFileTest, EveryTruncationIsAnError) {
   }
 }
 
-TEST_F(SketchFileTest, ATensorThatIsMissingIsNamed) {
+TEST_F(SketchFileTest, MissingTensorIsNamed) {
   ASSERT_TRUE(WriteSketchFile(SmallBasis(), path()).ok());
   auto contents = *ReadFile(path(), 1 << 20);
   contents.replace(contents.find("\"probes\""), std::strlen("\"probes\""), "\"robots\"");
@@ -144,7 +144,7 @@ TEST_F(SketchFileTest, ATensorThatIsMissingIsNamed) {
   EXPECT_TRUE(absl::IsNotFound(ReadSketchFile(dir_.Join("none")).status()));
 }
 
-TEST_F(SketchFileTest, MomentsSurviveAndDamageIsReported) {
+TEST_F(SketchFileTest, MomentsRoundTripAndDamageIsReported) {
   StateMoments moments;
   ASSERT_TRUE(moments.Add(MatrixOf(at::arange(30, at::kFloat).view({3, 10}) * 0.1)).ok());
   ASSERT_TRUE(WriteMomentsFile(moments, path()).ok());
@@ -162,7 +162,7 @@ TEST_F(SketchFileTest, MomentsSurviveAndDamageIsReported) {
               HasSubstr("checksum"));
 }
 
-TEST_F(SketchFileTest, WhatCannotBeWrittenLeavesTheOldFile) {
+TEST_F(SketchFileTest, FailedWriteKeepsOldFile) {
   const std::string blocked = dir_.Join("no/such/folder/demo.sketch");
   const absl::Status status = WriteSketchFile(SmallBasis(), blocked);
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;

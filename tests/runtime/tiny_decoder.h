@@ -23,7 +23,7 @@ class TinyDecoder {
   explicit TinyDecoder(const std::string& path);
 
   const nlohmann::json& golden() const { return golden_; }
-  /// Writes `file` beside the others.
+  /// Writes `file` next to the others.
   void AddFile(const std::string& file, const nlohmann::json& contents);
   /// Writes config.json and weights; returns the directory.
   std::string Write();

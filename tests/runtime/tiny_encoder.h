@@ -20,7 +20,7 @@ class TinyEncoder {
   GoldenEncoder& golden() { return golden_; }
   /// In place of the tensor of that name.
   void SetTensor(const std::string& name, const std::vector<float>& values);
-  /// Writes `file` (a path in the directory) beside the others.
+  /// Writes `file` (a path in the directory) next to the others.
   void AddFile(const std::string& file, const nlohmann::json& contents);
   /// Files that make it a sentence-transformers model: mean, then `normalize`.
   void AddModules(bool normalize, bool include_prompt = true);

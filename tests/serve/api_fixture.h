@@ -12,7 +12,7 @@
 
 namespace shortlist {
 
-/// A server, and what the engine behind it is known to give.
+/// A server, and the known output of its engine.
 class ApiTest : public ServeTest {
  protected:
   /// The greedy output for a text prompt, and its text.

@@ -1,4 +1,4 @@
-// The dialects' answers, against what the engine behind them is known to give.
+// The dialects' replies, compared with the known output of their engine.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-TEST_F(ApiTest, GreedyTextIsTheSameInEveryDialect) {
+TEST_F(ApiTest, GreedyTextIsEqualInEveryDialect) {
   Start();
   HttpClient client = Connect();
   const std::vector<TokenId> ids = Ids(kPrompt, 24);
@@ -41,7 +41,7 @@ TEST_F(ApiTest, GreedyTextIsTheSameInEveryDialect) {
                      {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 24}}}})
           .Json();
   EXPECT_EQ(by_ids["text"], Text(ids));
-  // BOS spelled out is no second one; behind it, as in transformers, a space is the text's own.
+  // A spelled-out BOS is not repeated; a space after it is kept, as in transformers.
   const json spelled =
       client
           .Post("/generate",
@@ -52,7 +52,7 @@ TEST_F(ApiTest, GreedyTextIsTheSameInEveryDialect) {
   EXPECT_EQ(spelled["text"], Text(ids));
 }
 
-TEST_F(ApiTest, StopTextsCutWhereverTheyFall) {
+TEST_F(ApiTest, StopTextsCutAnywhere) {
   Start();
   HttpClient client = Connect();
   const std::string text = Text(Ids(kPrompt, 60));
@@ -103,7 +103,7 @@ TEST_F(ApiTest, StopTextsCutWhereverTheyFall) {
   EXPECT_EQ(openai["choices"][0]["finish_reason"], "stop");
 }
 
-TEST_F(ApiTest, MinTokensHoldStopTextsBackWhereVllmDoes) {
+TEST_F(ApiTest, MinTokensDelayStopTextsLikeVllm) {
   Start();
   const std::vector<TokenId> ids = Ids(kPrompt, 20);
   // A text that ends with the fourth token, and one that ends later.
@@ -141,7 +141,7 @@ TEST_F(ApiTest, MinTokensHoldStopTextsBackWhereVllmDoes) {
   EXPECT_EQ(generated["text"], expected(early, 0));
 }
 
-TEST_F(ApiTest, AStopTokenIsNotWritten) {
+TEST_F(ApiTest, StopTokenIsNotReturned) {
   Start();
   const std::vector<TokenId> ids = Ids(kPrompt, 10);
   const json reply = Connect()
@@ -157,7 +157,7 @@ TEST_F(ApiTest, AStopTokenIsNotWritten) {
             (json{{"type", "stop"}, {"matched", Raw(ids[6])}}));
 }
 
-TEST_F(ApiTest, ChoicesAndBatchesKeepTheirPlaces) {
+TEST_F(ApiTest, ChoicesAndBatchesKeepTheirOrder) {
   Start();
   HttpClient client = Connect();
   const json body = {{"model", "demo"}, {"prompt", {"first prompt", "second prompt"}},
@@ -188,7 +188,7 @@ TEST_F(ApiTest, ChoicesAndBatchesKeepTheirPlaces) {
   EXPECT_EQ(batch[2]["meta_info"]["completion_tokens"], 3);
 }
 
-TEST_F(ApiTest, ModelsAreKnownByName) {
+TEST_F(ApiTest, ModelsAreFoundByName) {
   Start();
   HttpClient client = Connect();
   const json models = client.Get("/v1/models").Json();
@@ -204,7 +204,7 @@ TEST_F(ApiTest, ModelsAreKnownByName) {
   EXPECT_THAT(other.Json()["error"]["message"], HasSubstr("`demo`"));
 }
 
-TEST_F(ApiTest, ARepositoryIsServedUnderItsNameAndTheLastPartOfIt) {
+TEST_F(ApiTest, RepositoryIsServedUnderFullAndShortName) {
   Start([](Server::Options& options) { options.service.model_name = "Org/Name"; });
   HttpClient client = Connect();
   json body = {{"prompt", "a"}, {"max_tokens", 1}};
@@ -223,7 +223,7 @@ TEST_F(ApiTest, ARepositoryIsServedUnderItsNameAndTheLastPartOfIt) {
             (json{"Org/Name", "Name"}));
 }
 
-TEST_F(ApiTest, AFullQueueIsToldBeforeAnyStream) {
+TEST_F(ApiTest, FullQueueIsReportedBeforeStreaming) {
   engine_.max_running = 0;
   Start();
   for (const char* stream : {"false", "true"}) {
@@ -236,7 +236,7 @@ TEST_F(ApiTest, AFullQueueIsToldBeforeAnyStream) {
   engine_.max_running = 10;
 }
 
-TEST_F(ApiTest, RequestsAreAbortedByTheirNames) {
+TEST_F(ApiTest, RequestsAreAbortedById) {
   engine_.step_us = 5000;
   Start();
   HttpClient first = Connect(), second = Connect(), third = Connect();
@@ -257,7 +257,7 @@ TEST_F(ApiTest, RequestsAreAbortedByTheirNames) {
   EXPECT_EQ(second.Post("/generate", json{{"rid", "x"}, {"text", "a"}}).status, 200);
 }
 
-TEST_F(ApiTest, TheOpenApiDocumentNamesEveryRoute) {
+TEST_F(ApiTest, OpenApiDocumentListsEveryRoute) {
   Start();
   const json document = Connect().Get("/openapi.json").Json();
   ASSERT_TRUE(document.is_object());

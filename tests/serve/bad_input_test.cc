@@ -1,4 +1,4 @@
-// Every field of every route that takes a body, with values that are none of it.
+// Invalid values for every field of every route with a body.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ std::string With(const json& good, const std::string& name, const std::string& v
 
 class BadInputTest : public ServeTest {};
 
-TEST_F(BadInputTest, EveryFieldRefusesWhatItIsNotAndNamesItself) {
+TEST_F(BadInputTest, EveryFieldRejectsBadValueByName) {
   Start();
   HttpClient client = Connect();
   for (const RouteCase& route : Routes()) {
@@ -211,7 +211,7 @@ TEST_F(BadInputTest, MissingFieldsAreNamed) {
   EXPECT_EQ(client.Post("/generate", R"({"text": "a", "input_ids": [1]})").status, 400);
 }
 
-TEST_F(BadInputTest, BodiesThatAreNoJsonGetTheDialectsError) {
+TEST_F(BadInputTest, NonJsonBodyGetsErrorOfDialect) {
   Start();
   HttpClient client = Connect();
   const std::string deep(100'000, '[');
@@ -228,7 +228,7 @@ TEST_F(BadInputTest, BodiesThatAreNoJsonGetTheDialectsError) {
   }
 }
 
-TEST_F(BadInputTest, HugeAsksAreRefusedBeforeTheyCost) {
+TEST_F(BadInputTest, HugeRequestsAreRejectedEarly) {
   Start();
   HttpClient client = Connect();
   json prompts = json::array();
@@ -255,7 +255,7 @@ TEST_F(BadInputTest, HugeAsksAreRefusedBeforeTheyCost) {
     EXPECT_EQ(reply.status, 400);
     EXPECT_THAT(reply.body, testing::HasSubstr("log-probabilities"));
   }
-  // What each event would tell anew.
+  // Fields that each event would repeat.
   const json cumulative = {{"text", "a"},
                            {"stream", true},
                            {"return_logprob", true},

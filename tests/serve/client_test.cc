@@ -1,4 +1,4 @@
-// What one client may ask for, and that others do not feel it.
+// Limits of one client, and its isolation from others.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::string Bearer(const std::string& key) { return "Authorization: Bearer " + k
 
 void TwoKeys(Server::Options& options) { options.keys.api = {{"one", "k1"}, {"two", "k2"}}; }
 
-TEST_F(ClientTest, AFloodOfProbesCostsOneToken) {
+TEST_F(ClientTest, ManyProbesCostOneToken) {
   engine_.step_us = 20'000;
   Start();
   std::vector<std::thread> threads;
@@ -39,7 +39,7 @@ TEST_F(ClientTest, AFloodOfProbesCostsOneToken) {
   EXPECT_LE(engine_.num_tokens, 3);  // one a second, and the test may take that long
 }
 
-TEST_F(ClientTest, AProbeThatNobodyWaitsForAnyMoreIsAnsweredToTheNext) {
+TEST_F(ClientTest, AbandonedProbeResultIsReused) {
   engine_.step_us = 50'000;
   Start();
   {
@@ -50,7 +50,7 @@ TEST_F(ClientTest, AProbeThatNobodyWaitsForAnyMoreIsAnsweredToTheNext) {
   EXPECT_EQ(Connect().Get("/health_generate").status, 200);
 }
 
-TEST_F(ClientTest, AnAbortEndsRequestsOfItsOwnKeyOnly) {
+TEST_F(ClientTest, AbortEndsRequestsOfSameKeyOnly) {
   engine_.step_us = 2'000;
   Start(TwoKeys);
   HttpClient streaming = Connect();
@@ -86,7 +86,7 @@ TEST_F(ClientTest, KeysShareNoPrefixes) {
   EXPECT_THAT(arrivals[0].cache_salt, Not(HasSubstr("k1")));
 }
 
-TEST_F(ClientTest, WithoutKeysAddressesAreClientsThatShareTheirPrefixes) {
+TEST_F(ClientTest, WithoutKeysAddressesAreClientsWithSharedPrefixes) {
   Start();
   EXPECT_EQ(Connect().Post("/generate", R"({"text": "a"})").status, 200);
   ASSERT_EQ(engine_.arrivals().size(), 1u);
@@ -94,7 +94,7 @@ TEST_F(ClientTest, WithoutKeysAddressesAreClientsThatShareTheirPrefixes) {
   EXPECT_THAT(engine_.arrivals()[0].cache_salt, IsEmpty());
 }
 
-TEST_F(ClientTest, ATextThatCanNeverFitIsRefusedByItsLength) {
+TEST_F(ClientTest, OversizedTextIsRejectedByLength) {
   Start();
   std::string text;
   for (int i = 0; i < 400'000; ++i) text += "a ";
@@ -113,7 +113,7 @@ TEST_F(ClientTest, ATextThatCanNeverFitIsRefusedByItsLength) {
   EXPECT_EQ(engine_.num_tokens, 0);
 }
 
-TEST_F(ClientTest, TextToBeCountedHasABound) {
+TEST_F(ClientTest, TextToCountIsBounded) {
   Start();
   HttpClient client = Connect();
   const std::string text(3 << 20, 'a');
@@ -122,7 +122,7 @@ TEST_F(ClientTest, TextToBeCountedHasABound) {
   }
 }
 
-TEST_F(ClientTest, LogprobsOfManyGenerationsHaveABoundUnlessTheyAreStreamed) {
+TEST_F(ClientTest, UnstreamedLogprobsAreBounded) {
   Start();
   HttpClient client = Connect();
   const json message = {{"role", "user"}, {"content", "a"}};

@@ -1,4 +1,4 @@
-// What does not fit the context, in every dialect.
+// Requests that exceed the context, in every dialect.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,16 +13,16 @@ using testing::HasSubstr;
 
 class ContextLengthTest : public ApiTest {};
 
-TEST_F(ContextLengthTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLookFor) {
+TEST_F(ContextLengthTest, OversizedRequestGetsErrorClientsParse) {
   Start();
   HttpClient client = Connect();
   const auto error = [&](const std::string& path, const json& body) {
     const HttpReply reply = client.Post(path, body);
     EXPECT_EQ(reply.status, 400) << path;
-    json told = reply.Json()["error"];
-    EXPECT_EQ(told["code"], "context_length_exceeded") << path;
-    EXPECT_EQ(told["type"], "invalid_request_error") << path;
-    return told;
+    json details = reply.Json()["error"];
+    EXPECT_EQ(details["code"], "context_length_exceeded") << path;
+    EXPECT_EQ(details["type"], "invalid_request_error") << path;
+    return details;
   };
   const std::string prompt_len = std::to_string(encoder_.Encode("a b c", {})->size());
   const std::string total = std::to_string(encoder_.Encode("a b c", {})->size() + 1024);
@@ -52,7 +52,7 @@ TEST_F(ContextLengthTest, WhatDoesNotFitTheContextIsRefusedInWordsThatClientsLoo
   EXPECT_EQ(chat["param"], "messages");
 }
 
-TEST_F(ContextLengthTest, WhatTheSchedulerCannotPlaceIsRefusedWithTheSameCode) {
+TEST_F(ContextLengthTest, UnschedulableRequestGetsSameCode) {
   Start();
   engine_.max_total_tokens = 100;
   HttpClient client = Connect();
@@ -66,7 +66,7 @@ TEST_F(ContextLengthTest, WhatTheSchedulerCannotPlaceIsRefusedWithTheSameCode) {
   EXPECT_EQ(worker["error_code"], 40303);
 }
 
-TEST_F(ContextLengthTest, AWorkersRequestGetsWhatTheContextHasRoomFor) {
+TEST_F(ContextLengthTest, WorkerRequestIsClampedToContext) {
   Start();
   HttpClient client = Connect();
   const json reply =

@@ -29,7 +29,7 @@ std::vector<json> Objects(const std::string& body) {
   return objects;
 }
 
-TEST_F(DialectsTest, FastchatTellsWhatGenerateTells) {
+TEST_F(DialectsTest, FastchatMatchesGenerate) {
   engine_.step_us = 2'000;
   Start();
   const json asked = {{"prompt", "Once upon a time"}, {"temperature", 0}, {"max_new_tokens", 40}};
@@ -52,7 +52,7 @@ TEST_F(DialectsTest, FastchatTellsWhatGenerateTells) {
             Connect().Post("/count_token", json{{"prompt", "Once upon a time"}}).Json()["count"]);
 }
 
-TEST_F(DialectsTest, FastchatRefusesWhatExceedsTheContextBeforeComputingIt) {
+TEST_F(DialectsTest, FastchatRejectsOversizedRequestBeforeComputing) {
   Start();
   const int64_t num_steps = engine_.num_steps;
   std::string prompt;
@@ -63,7 +63,7 @@ TEST_F(DialectsTest, FastchatRefusesWhatExceedsTheContextBeforeComputingIt) {
   EXPECT_LE(engine_.num_steps, num_steps + 1);
 }
 
-TEST_F(DialectsTest, AllAreAbortedThoseThatWaitForAPlaceToo) {
+TEST_F(DialectsTest, AbortAllIncludesQueuedRequests) {
   engine_.step_us = 5'000;
   Start([](Server::Options& options) {
     options.fastchat.limit_worker_concurrency = 1;
@@ -85,7 +85,7 @@ TEST_F(DialectsTest, AllAreAbortedThoseThatWaitForAPlaceToo) {
   EXPECT_TRUE(Await([this] { return QueueLength() == 0; }));
 }
 
-TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
+TEST_F(DialectsTest, DisconnectedFastchatClientFreesItsPlace) {
   engine_.step_us = 5'000;
   Start([](Server::Options& options) {
     options.fastchat.limit_worker_concurrency = 1;
@@ -100,14 +100,14 @@ TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
     EXPECT_TRUE(Await([this] { return QueueLength() == 2 && engine_.num_tokens > 0; }));
     EXPECT_EQ(engine_.num_live, 1);
     // One waits, and is in the metrics.
-    const testing::Matcher<const std::string&> tells =
+    const testing::Matcher<const std::string&> matches =
         testing::ContainsRegex("sglang:num_queue_reqs\\{[^}]*\\} 1\n");
-    EXPECT_TRUE(Await([&] { return tells.Matches(Connect().Get("/metrics").body); }));
-    EXPECT_TRUE(tells.Matches(HttpClient(server_->health_port()).Get("/metrics").body));
+    EXPECT_TRUE(Await([&] { return matches.Matches(Connect().Get("/metrics").body); }));
+    EXPECT_TRUE(matches.Matches(HttpClient(server_->health_port()).Get("/metrics").body));
     EXPECT_EQ(Connect().Get("/v1/loads").Json()["loads"][0]["num_waiting_reqs"], 1);
     EXPECT_EQ(Connect().Get("/get_load").Json()[0]["num_reqs"], 2);
     EXPECT_EQ(Connect().Get("/server_info").Json()["internal_states"][0]["num_waiting_reqs"], 1);
-    // Those of other dialects count too.
+    // Requests of other dialects count too.
     HttpClient other = Connect();
     other.Send(PostRequest(
         "/generate", json{{"text", "Hi"}, {"sampling_params", {{"max_new_tokens", 900}}}}.dump()));
@@ -116,7 +116,7 @@ TEST_F(DialectsTest, FastchatClientThatGoesGivesItsPlaceBack) {
   EXPECT_TRUE(Await([this] { return QueueLength() == 0; }));
 }
 
-TEST_F(DialectsTest, FastchatErrorsOfTheServerAreFastchats) {
+TEST_F(DialectsTest, FastchatServerErrorsUseFastchatFormat) {
   Start([](Server::Options& options) { options.keys.api = {{.key = "key"}}; });
   const HttpReply reply = Connect().Post("/worker_generate", "{}");
   EXPECT_EQ(reply.status, 401);
@@ -130,7 +130,7 @@ TEST_F(DialectsTest, FastchatErrorsOfTheServerAreFastchats) {
   EXPECT_EQ(type.Json()["error_code"], 40001);
 }
 
-TEST_F(DialectsTest, VocabularyWantsTheAdminKey) {
+TEST_F(DialectsTest, VocabularyRequiresAdminKey) {
   Start();
   for (const char* path : {"/vocab", "/vocab/stats", "/vocab/escapes", "/vocab/counts"}) {
     EXPECT_EQ(Connect().Get(path).status, 403) << path;
@@ -146,7 +146,7 @@ TEST_F(DialectsTest, VocabularyWantsTheAdminKey) {
   }
 }
 
-TEST_F(DialectsTest, CountsAreThoseOfTheOutput) {
+TEST_F(DialectsTest, CountsMatchOutput) {
   Start([](Server::Options& options) {
     options.keys.admin = "admin";
     options.vocab.target = {DemoTokenizer().size(), DemoTokenizer().Fingerprint()};
@@ -167,7 +167,7 @@ TEST_F(DialectsTest, CountsAreThoseOfTheOutput) {
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), int64_t{0}), num_tokens);
 }
 
-TEST_F(DialectsTest, ThePageNeedsNoKey) {
+TEST_F(DialectsTest, PageNeedsNoKey) {
   Start([](Server::Options& options) { options.keys = {{{.key = "key"}}, "admin"}; });
   const HttpReply reply = Connect().Get("/");
   EXPECT_EQ(reply.status, 200);
@@ -176,7 +176,7 @@ TEST_F(DialectsTest, ThePageNeedsNoKey) {
   EXPECT_THAT(reply.body, HasSubstr("<link rel=\"icon\" href=\"data:image/svg+xml,<svg"));
 }
 
-TEST_F(DialectsTest, TheRoutesHaveAPageWithNothingFromElsewhere) {
+TEST_F(DialectsTest, DocsPageLoadsNothingExternal) {
   Start([](Server::Options& options) { options.keys = {{{.key = "key"}}, "admin"}; });
   const HttpReply reply = Connect().Get("/docs");
   EXPECT_EQ(reply.status, 200);

@@ -195,7 +195,7 @@ class DisconnectStormTest : public EncoderTest {
   std::unique_ptr<DynamicVocabularyManager> manager_;
 };
 
-TEST_F(DisconnectStormTest, EveryRouteOutlivesItsClients) {
+TEST_F(DisconnectStormTest, EveryRouteSurvivesDisconnects) {
   const std::chrono::seconds duration(FromEnvironment("SHORTLIST_STORM_SECONDS", 2));
   const uint64_t seed = FromEnvironment("SHORTLIST_STORM_SEED", std::random_device{}());
   std::cout << "SHORTLIST_STORM_SEED=" << seed << "\n";
@@ -226,7 +226,7 @@ TEST_F(DisconnectStormTest, EveryRouteOutlivesItsClients) {
   for (std::thread& thread : threads) thread.join();
   std::cout << num_visits << " visits of " << requests.size() << " requests\n";
 
-  // What the clients left waiting is served first, which takes a slow machine a while.
+  // Requests that the clients left are served first, which takes time on a slow machine.
   const auto end_of_wait = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (NumDescriptors() > num_descriptors && std::chrono::steady_clock::now() < end_of_wait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

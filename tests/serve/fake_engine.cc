@@ -29,7 +29,7 @@ TokenId FakeEngine::Next(const std::vector<TokenId>& prompt, uint64_t seed,
   for (const TokenId id : prompt) hash = (hash ^ static_cast<uint64_t>(Raw(id))) * 1099511628211u;
   hash = (hash ^ static_cast<uint64_t>(position)) * 1099511628211u;
   hash ^= hash >> 29;
-  // Ordinary tokens: behind the control and byte tokens at the front.
+  // Ordinary tokens: after the control and byte tokens at the front.
   const uint64_t first = 300, count = static_cast<uint64_t>(tokenizer_.size()) - first;
   return TokenId{static_cast<int32_t>(first + hash % count)};
 }

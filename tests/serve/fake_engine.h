@@ -27,7 +27,7 @@ class FakeEngine {
   Pipeline::Stepper stepper();
   EngineLoad Load() const;
 
-  /// What came, in the order it came. Any thread.
+  /// A received request; in order of arrival. Any thread.
   struct Arrival {
     std::string client, cache_salt;
     SamplingParams sampling;
@@ -42,10 +42,10 @@ class FakeEngine {
   std::vector<TokenId> Output(const std::vector<TokenId>& prompt, uint64_t seed,
                               int64_t count) const;
 
-  std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler tells them
+  std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler reports them
   std::atomic<bool> holds = false;  // a step that has begun waits until this is false again
   std::atomic<int64_t> num_held = 0;
-  std::atomic<int64_t> step_us = 0;                // what a step takes
+  std::atomic<int64_t> step_us = 0;                // duration of a step
   std::atomic<int64_t> max_running = 1024;         // more are refused: the queue is full
   std::atomic<int64_t> max_total_tokens = 10'000;  // a request that is longer is refused
   std::atomic<int64_t> num_live = 0;
@@ -63,7 +63,8 @@ class FakeEngine {
   };
 
   BatchTokenIdOut Step(std::vector<RouterMessage> messages);
-  /// Of a prompt's token: its position, negated; the likeliest are it and those before it.
+  /// Log-probability of a prompt's token: its negated position. The likeliest tokens are the token
+  /// and its predecessors.
   static TokenInfo PromptInfo(const TokenizedGenerateReqInput& input, int64_t position);
   bool StepOne(Running& running, BatchTokenIdOut& out);
   TokenId Next(const std::vector<TokenId>& prompt, uint64_t seed, int64_t position) const;

@@ -15,14 +15,14 @@
 
 namespace shortlist {
 
-/// A Generator that tells what a test wrote down: each Start takes the next script.
+/// A Generator that replays scripts of a test: each Start takes the next one.
 class FakeGenerator : public Generator {
  public:
   struct Script {
     absl::Status start;                   // of Start itself
     std::vector<GenerationEvent> events;  // the last one is finished
     int num_pauses = 0;  // calls of NextWithin that time out before the first event
-    bool hangs = false;  // behind its events: until it is aborted
+    bool hangs = false;  // after its events: until it is aborted
   };
 
   FakeGenerator(boost::asio::any_io_executor executor, Options options);

@@ -21,9 +21,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-// Whoever asks may go at any moment, also between the probe's end and being told of it; under
-// AddressSanitizer this finds what is used after it.
-TEST(HealthProbeTest, ClientsGoAtAnyMoment) {
+// A client may disconnect at any moment, also between the probe's end and the reply. Under
+// AddressSanitizer this finds uses after that.
+TEST(HealthProbeTest, ClientsDisconnectAtAnyTime) {
   for (int num_steps = 0; num_steps < 60; ++num_steps) {
     asio::io_context io;
     FakeGenerator generator(io.get_executor(), {.tokenizer = &DemoTokenizer()});
@@ -50,7 +50,7 @@ TEST(HealthProbeTest, ClientsGoAtAnyMoment) {
 }
 
 /// A probe whose time passes in a pause of the process asks again.
-TEST(HealthProbeTest, PauseIsNoIllness) {
+TEST(HealthProbeTest, PauseIsNotReportedAsFailure) {
   for (const bool pauses : {false, true}) {
     asio::io_context io;
     FakeGenerator generator(io.get_executor(), {.tokenizer = &DemoTokenizer()});

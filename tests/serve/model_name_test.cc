@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(ModelNameTest, ARepositoryKeepsItsOrganisationAndADirectoryItsLastComponent) {
+TEST(ModelNameTest, RepositoryKeepsOrganisationDirectoryKeepsLastPart) {
   EXPECT_EQ(DefaultModelName("Org/Name"), "Org/Name");
   EXPECT_EQ(DefaultModelName("Org/Name@main"), "Org/Name");
   EXPECT_EQ(DefaultModelName("models/demo"), "demo");  // a directory
@@ -21,13 +21,13 @@ TEST(ModelNameTest, ARepositoryKeepsItsOrganisationAndADirectoryItsLastComponent
   EXPECT_EQ(DefaultModelName("../Name"), "Name");
 }
 
-TEST(ModelNameTest, TheLastPartIsAName) {
+TEST(ModelNameTest, LastPartIsAccepted) {
   EXPECT_THAT(ServedNames("Org/Name"), ElementsAre("Org/Name", "Name"));
   EXPECT_THAT(ServedNames("demo"), ElementsAre("demo"));
   EXPECT_THAT(ServedNames("demo/"), ElementsAre("demo/"));
 }
 
-TEST(ModelNameTest, AnotherModelIsRefusedWithTheNameOfTheServedOne) {
+TEST(ModelNameTest, UnknownModelErrorNamesServedModel) {
   for (const char* name : {"Org/Name", "Name", "default", ""}) {
     EXPECT_TRUE(CheckModelName("Org/Name", name).ok()) << name;
   }

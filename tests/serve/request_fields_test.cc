@@ -44,7 +44,7 @@ json With(json body, const json& more) {
   return body;
 }
 
-TEST_F(RequestFieldsTest, UnknownNamesAreRefusedWhereverTheyStand) {
+TEST_F(RequestFieldsTest, UnknownNamesAreRejectedAtAnyDepth) {
   Start();
   const struct {
     const char* path;
@@ -91,7 +91,7 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRefusedWhereverTheyStand) {
   EXPECT_EQ(engine_.arrivals().size(), 1u);
 }
 
-TEST_F(RequestFieldsTest, WhatWouldChangeTheOutputIsRefusedByName) {
+TEST_F(RequestFieldsTest, FieldsThatChangeOutputAreRejectedByName) {
   Start();
   const json everywhere = {{"regex", "a+"},
                            {"json_schema", "{}"},
@@ -135,7 +135,7 @@ TEST_F(RequestFieldsTest, WhatWouldChangeTheOutputIsRefusedByName) {
     ExpectRefused("/generate", With(kGenerate, {{"sampling_params", {{name, value}}}}),
                   "sampling_params." + name);
   }
-  // What belongs into sampling_params says so, whatever its value.
+  // Fields of sampling_params are reported as such for any value.
   for (const char* name :
        {"seed", "max_tokens", "temperature", "top_p", "stop", "max_new_tokens"}) {
     ExpectRefused("/generate", With(kGenerate, {{name, 0}}), name, "sampling_params");
@@ -145,7 +145,7 @@ TEST_F(RequestFieldsTest, WhatWouldChangeTheOutputIsRefusedByName) {
   EXPECT_TRUE(engine_.arrivals().empty());
 }
 
-TEST_F(RequestFieldsTest, TwoNamesOfOneFieldMustAgree) {
+TEST_F(RequestFieldsTest, BothNamesOfFieldMustAgree) {
   Start();
   for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {
     const json body = path == std::string("/v1/completions") ? kCompletion : kChat;
@@ -160,7 +160,7 @@ TEST_F(RequestFieldsTest, TwoNamesOfOneFieldMustAgree) {
   }
 }
 
-TEST_F(RequestFieldsTest, WholeNumbersAreTokenIdsHoweverTheyAreWritten) {
+TEST_F(RequestFieldsTest, IntegralNumbersAreTokenIds) {
   Start();
   Ok("/v1/completions", json::parse(R"({"prompt": [300.0, 3.01e2, 302], "max_tokens": 1})"));
   EXPECT_EQ(Last().input_ids, (std::vector<TokenId>{TokenId{300}, TokenId{301}, TokenId{302}}));
@@ -177,7 +177,7 @@ TEST_F(RequestFieldsTest, WholeNumbersAreTokenIdsHoweverTheyAreWritten) {
   }
 }
 
-TEST_F(RequestFieldsTest, ABiasIsOfATokenThatIsWrittenInOneWay) {
+TEST_F(RequestFieldsTest, BiasKeyMustBeCanonicalTokenId) {
   Start();
   for (const char* key : {"0300", "00", "+300", " 300", "300 ", "-0", "300.0", "3e2", "0x10"}) {
     ExpectRefused("/v1/completions", With(kCompletion, {{"logit_bias", {{key, 1}}}}), "logit_bias");
@@ -195,7 +195,7 @@ void CollectBounded(const json& schema, std::vector<json>& found) {
   for (const json& member : schema) CollectBounded(member, found);
 }
 
-TEST_F(RequestFieldsTest, OpenApiBoundsInCharactersFitTheServersInBytes) {
+TEST_F(RequestFieldsTest, OpenApiCharacterBoundsFitByteBounds) {
   Start();
   std::vector<json> bounded;
   CollectBounded(Connect().Get("/openapi.json").Json(), bounded);
@@ -218,7 +218,7 @@ TEST_F(RequestFieldsTest, OpenApiBoundsInCharactersFitTheServersInBytes) {
   }
 }
 
-TEST_F(RequestFieldsTest, WhatClientsSendIsAccepted) {
+TEST_F(RequestFieldsTest, AcceptsCommonClientRequests) {
   Start();
   const json chats[] = {
       // openai-python's parameters that change nothing, or ask for the default
@@ -352,7 +352,7 @@ TEST_F(RequestFieldsTest, WhatClientsSendIsAccepted) {
   for (const json& more : generates) Ok("/generate", With(kGenerate, more));
 }
 
-TEST_F(RequestFieldsTest, TheSeedHasTwoNames) {
+TEST_F(RequestFieldsTest, SeedHasTwoNames) {
   Start();
   Ok("/generate", With(kGenerate, {{"sampling_params", {{"seed", 11}}}}));
   EXPECT_EQ(Last().sampling.seed, 11u);
@@ -364,7 +364,7 @@ TEST_F(RequestFieldsTest, TheSeedHasTwoNames) {
                 "sampling_seed");
 }
 
-TEST_F(RequestFieldsTest, BadWordsAreEncodedAsVllmEncodesThem) {
+TEST_F(RequestFieldsTest, BadWordsAreEncodedLikeVllm) {
   Start();
   const Tokenizer& tokenizer = DemoTokenizer();
   const auto encode = [&](const std::string& text) {
@@ -386,7 +386,7 @@ TEST_F(RequestFieldsTest, BadWordsAreEncodedAsVllmEncodesThem) {
   EXPECT_EQ(Last().sampling.bans->bad_words(), expected);
 }
 
-TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
+TEST_F(RequestFieldsTest, OpenAiDefaultsToModelSampling) {
   Start([](Server::Options& options) {
     options.service.sampling = {
         .temperature = 0.6, .top_k = 20, .top_p = 0.9, .min_p = 0.05, .repetition_penalty = 1.1};
@@ -408,12 +408,12 @@ TEST_F(RequestFieldsTest, TheModelsOwnSamplingIsTheDefaultOfOpenAisDialect) {
   Ok("/v1/responses", {{"input", "Hello"}});
   expect(0.6, 20, 0.9, 0.05, 1.1);
   EXPECT_EQ(Last().sampling.max_new_tokens, 3);
-  // What is given wins, each field for itself.
+  // Given fields override the default, each separately.
   Ok("/v1/completions", With(kCompletion, {{"temperature", 0}, {"top_k", -1}, {"min_p", 0}}));
   expect(0, 0, 0.9, 0, 1.1);
   Ok("/v1/chat/completions", json{{"messages", kMessages}});
   EXPECT_EQ(Last().sampling.max_new_tokens, 3);
-  // The model's own length is no bound of what a client asks for.
+  // The model's own length does not bound the requested length.
   Ok("/v1/chat/completions", json{{"messages", kMessages}, {"min_tokens", 8}});
   EXPECT_EQ(Last().sampling.min_new_tokens, 8);
   EXPECT_EQ(Last().sampling.max_new_tokens, 8);
@@ -431,7 +431,7 @@ TEST_F(RequestFieldsTest, AllowedIdsArriveInOrder) {
   EXPECT_EQ(Last().sampling.bans, nullptr);
 }
 
-TEST_F(RequestFieldsTest, TheStopTextIsKeptUnderBothNamesAndInStreams) {
+TEST_F(RequestFieldsTest, BothNamesKeepStopTextInStreamsToo) {
   Start();
   HttpClient client = Connect();
   const json body = With(kCompletion, {{"temperature", 0}, {"max_tokens", 60}});
@@ -460,7 +460,7 @@ TEST_F(RequestFieldsTest, TheStopTextIsKeptUnderBothNamesAndInStreams) {
   }
 }
 
-TEST_F(RequestFieldsTest, TheTwoNamesOfKeepingTheStopTextMustAgree) {
+TEST_F(RequestFieldsTest, StopTextNamesMustAgree) {
   Start();
   for (const bool keeps : {false, true}) {
     const json same = {{"no_stop_trim", keeps}, {"include_stop_str_in_output", keeps}};
@@ -473,7 +473,7 @@ TEST_F(RequestFieldsTest, TheTwoNamesOfKeepingTheStopTextMustAgree) {
   }
 }
 
-TEST_F(RequestFieldsTest, TruncationKeepsTheEndOfAPrompt) {
+TEST_F(RequestFieldsTest, TruncationKeepsEndOfPrompt) {
   Start();
   std::string text;
   for (int i = 0; i < 1000; ++i) text += " word" + std::to_string(i);  // beyond the context
@@ -518,7 +518,7 @@ TEST_F(RequestFieldsTest, TruncationKeepsTheEndOfAPrompt) {
                 "truncate_prompt_tokens");
 }
 
-TEST_F(RequestFieldsTest, AChatGoesOnWithTheAssistantsMessage) {
+TEST_F(RequestFieldsTest, ChatContinuesAssistantMessage) {
   Start();
   json messages = kMessages;
   messages.push_back({{"role", "assistant"}, {"content", "The answer is"}});
@@ -540,7 +540,7 @@ TEST_F(RequestFieldsTest, AChatGoesOnWithTheAssistantsMessage) {
   }
 }
 
-TEST_F(RequestFieldsTest, LogprobsZeroTellsTheTokenAlone) {
+TEST_F(RequestFieldsTest, ZeroLogprobsReturnsTokenOnly) {
   Start();
   const json reply = Ok("/v1/completions", With(kCompletion, {{"logprobs", 0}}));
   const json& logprobs = reply["choices"][0]["logprobs"];
@@ -554,7 +554,7 @@ TEST_F(RequestFieldsTest, LogprobsZeroTellsTheTokenAlone) {
   EXPECT_TRUE(chat["choices"][0]["logprobs"]["content"][0]["top_logprobs"].empty());
 }
 
-TEST(TopWithChosenTest, TheTokenThatCameIsAlwaysThere) {
+TEST(TopWithChosenTest, ChosenTokenIsAlwaysIncluded) {
   const TokenInfo info{.logprob = -3.0f, .top = {{TokenId{4}, -0.5f}, {TokenId{7}, -1.0f}}};
   EXPECT_EQ(TopWithChosen(TokenId{7}, info), info.top);
   EXPECT_THAT(TopWithChosen(TokenId{9}, info),
@@ -562,7 +562,7 @@ TEST(TopWithChosenTest, TheTokenThatCameIsAlwaysThere) {
                           std::pair(TokenId{9}, -3.0f)));
 }
 
-TEST_F(RequestFieldsTest, ContinuousUsageCountsWhatHasComeSoFar) {
+TEST_F(RequestFieldsTest, ContinuousUsageCountsTokensSoFar) {
   Start();
   const json body = With(kCompletion, {{"max_tokens", 30},
                                        {"stream", true},

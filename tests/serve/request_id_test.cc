@@ -31,7 +31,7 @@ uint64_t StateWord(uint64_t output) {
   return Unmix(output, 29, 0x5555555555555555u);
 }
 
-/// What mt19937_64 gives behind these outputs of its own.
+/// Returns the output of mt19937_64 that follows these outputs.
 uint64_t Next(const std::array<uint64_t, 312>& outputs) {
   const uint64_t upper = StateWord(outputs[0]) & 0xffffffff80000000u;
   const uint64_t lower = StateWord(outputs[1]) & 0x7fffffffu;
@@ -43,7 +43,7 @@ uint64_t Next(const std::array<uint64_t, 312>& outputs) {
   return y ^ (y >> 43);
 }
 
-TEST(RequestIdTest, TheNextDoesNotFollowFromThoseBefore) {
+TEST(RequestIdTest, NextIdIsUnpredictable) {
   std::mt19937_64 known(7);
   std::array<uint64_t, 312> outputs;
   for (uint64_t& output : outputs) output = known();

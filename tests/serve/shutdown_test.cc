@@ -1,4 +1,4 @@
-// What clients and the log are told when the server ends before their requests do.
+// Replies and log lines when the server ends before its requests do.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -133,13 +133,13 @@ TEST_F(ShutdownTest, RequestsWithoutReplyGet503) {
 }
 
 /// It does not end with what is generated.
-TEST_F(ShutdownTest, RequestThatIsStillSentGets503) {
+TEST_F(ShutdownTest, PartiallySentRequestGets503) {
   StartWithLog();
   HttpClient half_header = Connect(), half_body = Connect();
   half_header.Send("POST /generate HTTP/1.1\r\nHo");
   const std::string request = PostRequest("/generate", generate_.dump());
   half_body.Send(request.substr(0, request.size() - 5));
-  EXPECT_EQ(Connect().Get("/health").status, 200);  // behind what was sent before
+  EXPECT_EQ(Connect().Get("/health").status, 200);  // after what was sent before
   const std::string log = StopAndReadLog();
   for (HttpClient* client : {&half_header, &half_body}) {
     const HttpReply reply = client->Receive();
@@ -150,8 +150,8 @@ TEST_F(ShutdownTest, RequestThatIsStillSentGets503) {
   EXPECT_THAT(log, Not(HasSubstr("client_gone")));
 }
 
-/// A reader that takes nothing cannot be told, and does not hold up the end.
-TEST_F(ShutdownTest, ReaderThatTakesNothingIsCut) {
+/// A client that reads nothing gets no error and does not delay the end.
+TEST_F(ShutdownTest, ClientThatReadsNothingIsCut) {
   engine_.step_us = 0;
   StartWithLog();
   json body = completion_;

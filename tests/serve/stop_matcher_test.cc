@@ -8,7 +8,7 @@
 namespace shortlist {
 namespace {
 
-TEST(StopMatcherTest, HoldsBackWhatMayBecomeAStop) {
+TEST(StopMatcherTest, HoldsBackPossibleStop) {
   StopMatcher matcher({"###"});
   EXPECT_EQ(matcher.Append("a#"), "a");
   EXPECT_EQ(matcher.Append("#b"), "##b");
@@ -18,7 +18,7 @@ TEST(StopMatcherTest, HoldsBackWhatMayBecomeAStop) {
   EXPECT_EQ(matcher.Append("more"), "");
 }
 
-TEST(StopMatcherTest, AStopMayBeginButNotEndInWhatIsPassed) {
+TEST(StopMatcherTest, PassedTextMayBeginButNotEndStop) {
   StopMatcher matcher({"abcd", "bc"});
   EXPECT_EQ(matcher.Pass("bcab"), "bc");
   EXPECT_EQ(matcher.Pass("c"), "");
@@ -30,15 +30,15 @@ TEST(StopMatcherTest, AStopMayBeginButNotEndInWhatIsPassed) {
   EXPECT_EQ(other.match(), "bc");
 }
 
-TEST(StopMatcherTest, TellsTheRestAtTheEnd) {
+TEST(StopMatcherTest, ReturnsHeldTextAtEnd) {
   StopMatcher matcher({"stop"});
   EXPECT_EQ(matcher.Append("sto"), "");
   EXPECT_EQ(matcher.Finish(), "sto");
   EXPECT_FALSE(matcher.matched());
 }
 
-/// The text before the stop that ends first, behind `num_passed` bytes, by looking at every prefix
-/// of the whole.
+/// Returns the text before the stop that ends first, after `num_passed` bytes. Tries every prefix
+/// of the text.
 std::pair<std::string, std::string> Oracle(const std::string& text,
                                            const std::vector<std::string>& stops,
                                            size_t num_passed) {
@@ -52,7 +52,7 @@ std::pair<std::string, std::string> Oracle(const std::string& text,
   return {text, ""};
 }
 
-TEST(StopMatcherTest, PiecesMakeNoDifference) {
+TEST(StopMatcherTest, ResultIsIndependentOfPieces) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -66,21 +66,21 @@ TEST(StopMatcherTest, PiecesMakeNoDifference) {
     for (size_t n = random() % 4; n > 0; --n) stops.push_back(word(5) + "a");
     const std::string text = word(24);
     StopMatcher matcher(stops);
-    std::string told;
+    std::string returned;
     const size_t least_passed = i % 2 == 0 ? 0 : random() % 12;
     size_t num_passed = 0;
     for (size_t begin = 0; begin < text.size();) {
       const std::string piece = text.substr(begin, 1 + random() % 4);
       const bool passes = begin < least_passed;
-      told += passes ? matcher.Pass(piece) : matcher.Append(piece);
+      returned += passes ? matcher.Pass(piece) : matcher.Append(piece);
       begin += piece.size();
       if (passes) num_passed = begin;
       const auto [before, stop] = Oracle(text.substr(0, begin), stops, num_passed);
-      ASSERT_TRUE(before.starts_with(told)) << text;  // never a byte of the stop
+      ASSERT_TRUE(before.starts_with(returned)) << text;  // never a byte of the stop
     }
-    if (!matcher.matched()) told += matcher.Finish();
+    if (!matcher.matched()) returned += matcher.Finish();
     const auto [before, stop] = Oracle(text, stops, num_passed);
-    ASSERT_EQ(told, before) << text;
+    ASSERT_EQ(returned, before) << text;
     ASSERT_EQ(matcher.match(), stop) << text;
   }
 }

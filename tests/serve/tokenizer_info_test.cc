@@ -35,7 +35,7 @@ class TokenizerInfoTest : public testing::Test {
       std::filesystem::path(testing::TempDir()) / ("tokenizer_info." + std::to_string(::getpid()));
 };
 
-TEST_F(TokenizerInfoTest, TellsTheConfigsTokensHoweverTheyAreWritten) {
+TEST_F(TokenizerInfoTest, ReportsConfigTokensInAnyForm) {
   const auto info = Info(R"({"tokenizer_class": "X", "bos_token": {"content": "<b>"},
                             "eos_token": "<e>", "pad_token": null})");
   ASSERT_TRUE(info.ok()) << info.status();
@@ -50,14 +50,14 @@ TEST_F(TokenizerInfoTest, TellsTheConfigsTokensHoweverTheyAreWritten) {
                          {"model_max_length", 1024}}));
 }
 
-TEST_F(TokenizerInfoTest, WithoutAConfigTheTokenizerKnowsItsOwn) {
+TEST_F(TokenizerInfoTest, WithoutConfigUsesTokenizerTokens) {
   const auto info = Info("");
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ((*info)["bos_token"], "<s>");
   EXPECT_EQ((*info)["eos_token"], "</s>");
 }
 
-TEST_F(TokenizerInfoTest, TellsTheTemplateThatChatsAreRenderedWith) {
+TEST_F(TokenizerInfoTest, ReportsActiveChatTemplate) {
   const std::string source = "{% for m in messages %}[{{ m.content }}]{% endfor %}";
   const auto info = Info("{}", *ChatTemplate::Create({{"default", source}}, {}));
   ASSERT_TRUE(info.ok()) << info.status();
@@ -65,7 +65,7 @@ TEST_F(TokenizerInfoTest, TellsTheTemplateThatChatsAreRenderedWith) {
   EXPECT_EQ((*info)["chat_stops"], json::array());
 }
 
-TEST_F(TokenizerInfoTest, AConfigThatIsNotAnObjectIsNamed) {
+TEST_F(TokenizerInfoTest, NonObjectConfigIsNamed) {
   for (const char* config : {"[]", "{", "1"}) {
     EXPECT_THAT(Info(config).status().ToString(), HasSubstr("tokenizer_config.json")) << config;
   }

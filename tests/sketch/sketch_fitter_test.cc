@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kHidden = 64, kVocab = 2000, kDims = 8;
 
-/// States that hardly leave the first kDims dimensions.
+/// States that are almost in the first kDims dimensions.
 at::Tensor States(unsigned seed, int64_t count) {
   std::vector<float> values = NormalValues(seed, count * kHidden);
   for (int64_t i = 0; i < std::ssize(values); ++i) {
@@ -80,7 +80,7 @@ class SketchFitterTest : public testing::Test {
   StateMoments moments_;         // kept last
 };
 
-TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
+TEST_F(SketchFitterTest, FitsEarlyAndAgainWithMoreStates) {
   const auto fitter = NewFitter();
   EXPECT_EQ(fitter->TakeNext(), nullptr);
   for (unsigned i = 0; i < 127; ++i) fitter->Add(MatrixOf(States(100 + i, 1)));
@@ -100,7 +100,7 @@ TEST_F(SketchFitterTest, FitsSoonAndAgainWithMoreStates) {
   EXPECT_TRUE(fitter->error().ok());
 }
 
-TEST_F(SketchFitterTest, FitsOnlySketchesOfMoreStatesThanKnown) {
+TEST_F(SketchFitterTest, FitsOnlyWithMoreStatesThanKnown) {
   StateMoments known;
   ASSERT_TRUE(known.Add(MatrixOf(States(1, 300))).ok());
   const auto fitter = NewFitter({.num_fitted = 128, .moments = known});
@@ -136,14 +136,14 @@ TEST_F(SketchFitterTest, ShortRunsLearnTogether) {
   EXPECT_TRUE(at::allclose(TensorOf(moments_.Mean()), TensorOf(all.Mean())));
 }
 
-TEST_F(SketchFitterTest, OfManyStatesThereIsNothingToLearn) {
+TEST_F(SketchFitterTest, EnoughFittedStatesEndLearning) {
   const auto fitter = NewFitter({.num_fitted = 16384});
   EXPECT_TRUE(fitter->done());
   fitter->Add(MatrixOf(States(2, 1000)));
   EXPECT_EQ(fitter->TakeNext(), nullptr);
 }
 
-TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
+TEST_F(SketchFitterTest, NonFiniteStatesAreIgnored) {
   const auto fitter = NewFitter();
   at::Tensor states = States(2, 200);
   states.narrow(0, 0, 100).fill_(std::numeric_limits<float>::quiet_NaN());
@@ -154,7 +154,7 @@ TEST_F(SketchFitterTest, StatesThatAreNotFiniteDoNotCount) {
   EXPECT_EQ(sketch->num_states(), 300);
 }
 
-TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
+TEST_F(SketchFitterTest, ReportsFailedSave) {
   kept_ = absl::UnavailableError("disk full");
   const auto fitter = NewFitter();
   fitter->Add(MatrixOf(States(2, 128)));
@@ -166,7 +166,7 @@ TEST_F(SketchFitterTest, TellsThatWhatItFittedCouldNotBeKept) {
   EXPECT_FALSE(fitter->done());
 }
 
-TEST_F(SketchFitterTest, AHeadThatCannotBeSketchedEndsIt) {
+TEST_F(SketchFitterTest, UnsupportedHeadEndsFitting) {
   const std::vector<float> zeros(kVocab * kHidden);
   SketchFitter fitter({zeros.data(), DType::kF32, kVocab, kHidden}, kVocab, {}, Keep());
   fitter.Add(MatrixOf(States(2, 128)));
@@ -174,7 +174,7 @@ TEST_F(SketchFitterTest, AHeadThatCannotBeSketchedEndsIt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_TRUE(absl::IsInvalidArgument(fitter.error())) << fitter.error();
-  fitter.Add(MatrixOf(States(3, 5000)));  // nobody waits for them
+  fitter.Add(MatrixOf(States(3, 5000)));  // no call waits for them
 }
 
 TEST_F(SketchFitterTest, CanEndAtAnyTime) {

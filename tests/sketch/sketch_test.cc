@@ -26,7 +26,7 @@ class SketchTest : public testing::Test {
 
   HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
 
-  /// States that hardly leave the first `num_dims` dimensions.
+  /// States that are almost in the first `num_dims` dimensions.
   at::Tensor States(unsigned seed, int64_t count, int64_t num_dims) const {
     std::vector<float> values = NormalValues(seed, count * kHidden);
     for (int64_t i = 0; i < std::ssize(values); ++i) {
@@ -47,7 +47,7 @@ class SketchTest : public testing::Test {
     return *std::move(sketch);
   }
 
-  /// Of how many states the row with the largest exact logit is among the chosen.
+  /// Returns the number of states whose row with the largest exact logit is chosen.
   int64_t NumHits(const SketchBasis& basis, const at::Tensor& states, int64_t num_chosen) {
     SketchChooser chooser(Make(basis), num_chosen, pool_);
     EXPECT_TRUE(chooser.Choose(states.data_ptr<float>(), states.size(0), {}).ok());
@@ -67,15 +67,14 @@ class SketchTest : public testing::Test {
   std::vector<float> rows_;
 };
 
-TEST_F(SketchTest, AsManyDimensionsAsTheHeadHasLoseNothingButToRounding) {
+TEST_F(SketchTest, FullRankLosesOnlyRounding) {
   EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
             198);
 }
 
-/// A head of 256 numbers a row, states mostly in the first 40 dimensions: a few first dimensions
-/// and the others for an eighth of the rows lose next to nothing against all dimensions of all
-/// rows.
-TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
+/// Rows of 256 numbers, states mostly in the first 40 dimensions. The first dimensions for all rows
+/// and the others for an eighth of the rows rank almost as well as all dimensions for all rows.
+TEST(WideSketchTest, SecondStepRanksCandidatesOfFirst) {
   constexpr int64_t kWide = 256, kRows = 4000, kStates = 300;
   ThreadPool pool(2);
   std::vector<float> values = NormalValues(11, kRows * kWide);
@@ -109,7 +108,7 @@ TEST(WideSketchTest, FurtherDimensionsAreLookedAtForTheCandidatesOfTheFirst) {
   EXPECT_GE(num_hits, 297);
 }
 
-TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {
+TEST_F(SketchTest, StateMomentsSelectDimensions) {
   StateMoments moments;
   ASSERT_TRUE(moments.Add(MatrixOf(States(3, 400, /*num_dims=*/8))).ok());
   ASSERT_TRUE(moments.Add(MatrixOf(States(4, 100, /*num_dims=*/8))).ok());
@@ -121,13 +120,13 @@ TEST_F(SketchTest, MomentsOfTheStatesTellWhichDimensionsMatter) {
   EXPECT_LT(blind, 100);
 }
 
-TEST_F(SketchTest, WhatAllRowsHaveInCommonTakesNoDimension) {
+TEST_F(SketchTest, CommonComponentTakesNoDimension) {
   for (int64_t i = 0; i < std::ssize(rows_); ++i) rows_[i] += i % kHidden == 0 ? 100.0f : 0.0f;
   EXPECT_GE(NumHits(Fit(kHidden, /*moments=*/nullptr), States(2, 200, kHidden), /*num_chosen=*/8),
             198);
 }
 
-TEST_F(SketchTest, StatesThatAreNotFiniteDoNotCount) {
+TEST_F(SketchTest, NonFiniteStatesAreIgnored) {
   StateMoments moments;
   at::Tensor states = States(3, 10, kHidden);
   states.data_ptr<float>()[5] = std::numeric_limits<float>::quiet_NaN();
@@ -137,7 +136,7 @@ TEST_F(SketchTest, StatesThatAreNotFiniteDoNotCount) {
   EXPECT_TRUE(at::isfinite(TensorOf(moments.Mean())).all().item<bool>());
 }
 
-TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
+TEST_F(SketchTest, ChoiceIsIndependentOfBatch) {
   const at::Tensor states = States(2, 9, kHidden);
   SketchChooser together(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
   SketchChooser alone(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
@@ -151,7 +150,7 @@ TEST_F(SketchTest, ChoosesAlikeInAnyBatch) {
   }
 }
 
-TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
+TEST_F(SketchTest, ChoosesAllRowsIfFewerThanRequested) {
   SketchChooser chooser(Make(Fit(/*rank=*/8, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
   EXPECT_EQ(chooser.num_chosen(), kVocab);
   const at::Tensor states = States(2, 1, kHidden);
@@ -159,7 +158,7 @@ TEST_F(SketchTest, ChoosesAllRowsWhereMoreAreWantedThanThereAre) {
   EXPECT_EQ(std::ssize(chooser.of_token(0)), kVocab);
 }
 
-TEST_F(SketchTest, FewerOfTheRankedAreWhatAChoiceOfFewerIs) {
+TEST_F(SketchTest, RankedPrefixEqualsSmallerChoice) {
   const at::Tensor states = States(2, 3, kHidden);
   SketchChooser ranked(Make(Fit(/*rank=*/16, nullptr)), /*num_ranked=*/200, pool_);
   const std::vector<SketchRace> races = {{}, {.inverse_temperature = 1.0f, .seed = 3}, {}};
@@ -179,7 +178,7 @@ TEST_F(SketchTest, FewerOfTheRankedAreWhatAChoiceOfFewerIs) {
   EXPECT_EQ(ranked.num_chosen(), 200);
 }
 
-TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {
+TEST_F(SketchTest, FitsSameHeadInEveryTypeOnly) {
   const SketchBasis basis = Fit(/*rank=*/16, nullptr);
   for (const DType dtype : {DType::kInt8, DType::kInt4}) {
     const QuantizedRows rows =
@@ -205,7 +204,7 @@ TEST_F(SketchTest, FitsTheSameHeadInEveryTypeAndNoOther) {
               HasSubstr("row 17 of the head comes to"));
 }
 
-TEST_F(SketchTest, RefusesWhatNoBasisFits) {
+TEST_F(SketchTest, RejectsInvalidBasis) {
   const auto refusal = [&](const HeadWeight& of, int64_t rank, const StateMoments* moments) {
     const auto basis = SketchBasis::Fit(of, kVocab, rank, moments, pool_);
     EXPECT_TRUE(absl::IsInvalidArgument(basis.status())) << basis.status();

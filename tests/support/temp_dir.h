@@ -24,7 +24,7 @@ class TempDir {
   std::string path_;
 };
 
-/// `relative` inside the shared data (SHORTLIST_SHARED_DATA, else ../shared/data beside the
+/// `relative` inside the shared data (SHORTLIST_SHARED_DATA, else ../shared/data next to the
 /// repository), nullopt when it is absent: the test then skips.
 std::optional<std::string> FindSharedData(const std::string& relative);
 

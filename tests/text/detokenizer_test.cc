@@ -44,7 +44,7 @@ class FakeTokenizer final : public Tokenizer {
   std::vector<std::string> tokens_;
 };
 
-TEST(DetokenizerTest, HoldsBackHalfACodePoint) {
+TEST(DetokenizerTest, HoldsBackPartialCodePoint) {
   const FakeTokenizer tokenizer({"\xF0\x9F", "\x98", "\x80!"});
   Detokenizer detokenizer(tokenizer, /*at_start=*/true);
   EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
@@ -53,7 +53,7 @@ TEST(DetokenizerTest, HoldsBackHalfACodePoint) {
   EXPECT_EQ(detokenizer.Finish(), "");
 }
 
-TEST(DetokenizerTest, ReplacesWhatIsBrokenAsSoonAsThatIsKnown) {
+TEST(DetokenizerTest, ReplacesInvalidBytesAsSoonAsKnown) {
   const FakeTokenizer tokenizer({"\xE4\xBD", "x", "\x80"});
   Detokenizer detokenizer(tokenizer, /*at_start=*/true);
   EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
@@ -64,7 +64,7 @@ TEST(DetokenizerTest, ReplacesWhatIsBrokenAsSoonAsThatIsKnown) {
   EXPECT_EQ(detokenizer.Finish(), "");
 }
 
-TEST(DetokenizerTest, ReplacesByteByByteWhereTokensAreBytes) {
+TEST(DetokenizerTest, ReplacesEachByteOfByteTokens) {
   const FakeTokenizer tokenizer({"\xF0", "\x9F", "x"}, Replacement::kPerByte);
   Detokenizer detokenizer(tokenizer, /*at_start=*/true);
   EXPECT_EQ(detokenizer.Append(TokenId{0}), "");
@@ -75,7 +75,7 @@ TEST(DetokenizerTest, ReplacesByteByByteWhereTokensAreBytes) {
   EXPECT_EQ(detokenizer.Finish(), "\uFFFD\uFFFD");
 }
 
-TEST(DetokenizerTest, HoldsBackASpaceThatMayBeTheLast) {
+TEST(DetokenizerTest, HoldsBackPossiblyLastSpace) {
   const FakeTokenizer tokenizer({"a ", "", " "}, Replacement::kPerSubpart,
                                 /*strips_trailing_space=*/true);
   Detokenizer detokenizer(tokenizer, /*at_start=*/true);
@@ -87,7 +87,7 @@ TEST(DetokenizerTest, HoldsBackASpaceThatMayBeTheLast) {
   EXPECT_EQ(detokenizer.Finish(), "");
 }
 
-TEST(DetokenizerTest, LeadingSpaceGoesAtTheStartAlone) {
+TEST(DetokenizerTest, StripsLeadingSpaceAtStartOnly) {
   const FakeTokenizer tokenizer({" a", ""});
   Detokenizer at_start(tokenizer, /*at_start=*/true);
   EXPECT_EQ(at_start.Append(TokenId{1}), "");

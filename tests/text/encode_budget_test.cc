@@ -109,7 +109,7 @@ std::string RandomText(std::mt19937& random) {
   return text;
 }
 
-TEST(EncodeBudgetTest, OneTokenMoreThanTheLimitIsRefusedAndTheLimitItselfChangesNothing) {
+TEST(EncodeBudgetTest, RejectsOnlyAboveLimit) {
   std::mt19937 random(/*seed=*/1);
   for (const auto& [name, tokenizer] : Tokenizers()) {
     SCOPED_TRACE(name);
@@ -132,7 +132,7 @@ TEST(EncodeBudgetTest, OneTokenMoreThanTheLimitIsRefusedAndTheLimitItselfChanges
   }
 }
 
-TEST(EncodeBudgetTest, APairCountsWithBothTextsBeforeItIsCut) {
+TEST(EncodeBudgetTest, PairCountsBothTextsBeforeTruncation) {
   const auto tokenizer = Parse(WithByteTokens());
   EncodeOptions options{.max_tokens = 4};
   EXPECT_TRUE(tokenizer->EncodeSequence("ab", "bbb", options, {}).ok());
@@ -142,7 +142,7 @@ TEST(EncodeBudgetTest, APairCountsWithBothTextsBeforeItIsCut) {
   EXPECT_TRUE(tokenizer->EncodeSequence("", "", options, {}).ok());
 }
 
-TEST(EncodeBudgetTest, NoTokenStandsForMoreBytesThanTheBound) {
+TEST(EncodeBudgetTest, NoTokenExceedsByteBound) {
   std::mt19937 random(/*seed=*/2);
   int num_bounded = 0;
   for (const auto& [name, tokenizer] : Tokenizers()) {
@@ -164,7 +164,7 @@ TEST(EncodeBudgetTest, NoTokenStandsForMoreBytesThanTheBound) {
   EXPECT_GE(num_bounded, 4);
 }
 
-TEST(EncodeBudgetTest, WhatHasNoBoundOnBytesHasNone) {
+TEST(EncodeBudgetTest, UnboundedTokenizersReportNoByteBound) {
   // Unknown characters become one token, or vanish.
   json fused = WithByteTokens();
   fused["model"]["byte_fallback"] = false;
@@ -187,7 +187,7 @@ TEST(EncodeBudgetTest, WhatHasNoBoundOnBytesHasNone) {
             true);
 }
 
-TEST(EncodeBudgetTest, TooManyBytesAreRefusedBeforeAnyWork) {
+TEST(EncodeBudgetTest, TooManyBytesAreRejectedEarly) {
   // Were it looked at, the byte at its end would be named.
   const std::string text = std::string(Tokenizer::kMaxTextBytes - 1, 'a') + '\xFF';
   for (const auto& [name, tokenizer] : Tokenizers()) {
@@ -198,7 +198,7 @@ TEST(EncodeBudgetTest, TooManyBytesAreRefusedBeforeAnyWork) {
   }
 }
 
-TEST(EncodeBudgetTest, LongTextsAreRefusedInWordsOfEveryKind) {
+TEST(EncodeBudgetTest, EveryTokenizerRejectsLongTexts) {
   std::string text;
   while (text.size() < (size_t{100} << 10)) text += "ab, 1 ";
   for (const auto& [name, tokenizer] : Tokenizers()) {
@@ -207,7 +207,7 @@ TEST(EncodeBudgetTest, LongTextsAreRefusedInWordsOfEveryKind) {
   }
 }
 
-TEST(EncodeBudgetTest, NoChainOfStepsMakesATextGrowWithoutEnd) {
+TEST(EncodeBudgetTest, NormalizerGrowthIsBounded) {
   json doublings = json::array(), prefixes = json::array(), spelled = json::array();
   for (int i = 0; i < 60; ++i) {
     doublings.push_back({{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}});
@@ -233,7 +233,7 @@ TEST(EncodeBudgetTest, NoChainOfStepsMakesATextGrowWithoutEnd) {
   EXPECT_EQ(prefixed->Encode("a").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(EncodeBudgetTest, TextsThatAddedTokensCutShareOneBudget) {
+TEST(EncodeBudgetTest, TextsSplitByAddedTokensShareBudget) {
   json document = WithNormalizer({{"type", "Prepend"}, {"prepend", std::string(60'000, 'b')}});
   document["added_tokens"] = {{{"id", 300}, {"content", "<e>"}, {"normalized", false}}};
   const auto tokenizer = Parse(document);
@@ -241,7 +241,7 @@ TEST(EncodeBudgetTest, TextsThatAddedTokensCutShareOneBudget) {
   EXPECT_EQ(tokenizer->Encode("a<e>a<e>").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(EncodeBudgetTest, NormalFormsOfOrdinaryTextAreFarBelowTheBound) {
+TEST(EncodeBudgetTest, OrdinaryTextStaysFarBelowBound) {
   const auto tokenizer = Parse(WithNormalizer({{"type", "NFKC"}}));
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "\ufdfa";  // 11 times as long in NFKC
@@ -267,7 +267,7 @@ std::string Refusal(const json& document, const std::string& text) {
   return std::string(status.message());
 }
 
-TEST(EncodeBudgetTest, AnExpressionThatRecursOverALongWordRunsOutOfTime) {
+TEST(EncodeBudgetTest, RecursiveExpressionTimesOut) {
   const std::string word(100'000, 'a');
   const std::string refusal = Refusal(SplitAt(kRecurring), word);
   EXPECT_THAT(refusal, HasSubstr("regular expression \"(?:a|b)*[cd]\" at byte "));
@@ -281,7 +281,7 @@ TEST(EncodeBudgetTest, AnExpressionThatRecursOverALongWordRunsOutOfTime) {
 }
 
 /// One token of 100,000 letters, of which each place of a word holds nearly all.
-TEST(EncodeBudgetTest, AModelOfHugeTokensRunsOutOfTime) {
+TEST(EncodeBudgetTest, ModelWithHugeTokensTimesOut) {
   const std::string token(100'000, 'a');
   const std::string word(99'999, 'a');
   json vocab = json::array();  // pairs of strings and numbers would make an object
@@ -298,7 +298,7 @@ TEST(EncodeBudgetTest, AModelOfHugeTokensRunsOutOfTime) {
   EXPECT_THAT(Refusal(word_piece, word), HasSubstr("model WordPiece on a word of 99999 bytes"));
 }
 
-TEST(EncodeBudgetTest, SequencesOfMoreStepsThanAnyRealOneAreRefused) {
+TEST(EncodeBudgetTest, TooManyStepsAreRejected) {
   const auto refusal = [](const json& document) {
     return std::string(ParseJsonTokenizer(document, json::object()).status().message());
   };
@@ -322,7 +322,7 @@ TEST(EncodeBudgetTest, SequencesOfMoreStepsThanAnyRealOneAreRefused) {
   EXPECT_THAT(refusal(document), HasSubstr("continuing_subword_prefix has 1000 bytes"));
 }
 
-TEST(EncodeBudgetTest, TimeInWhichTheThreadDoesNothingDoesNotCount) {
+TEST(EncodeBudgetTest, IdleTimeDoesNotCount) {
   EncodeBudget budget(/*text_bytes=*/0, /*max_ids=*/0, /*max_tokens=*/0);
   ASSERT_TRUE(budget.CheckTime().ok());
   for (int i = 0; i < 3; ++i) {

@@ -77,7 +77,7 @@ TEST_P(GoldenTokenizerTest, DecodesAndStreams) {
   }
 }
 
-TEST_P(GoldenTokenizerTest, EncodesPairsCutToALength) {
+TEST_P(GoldenTokenizerTest, EncodesTruncatedPairs) {
   const std::map<std::string, Truncation::Strategy> strategies = {
       {"longest_first", Truncation::Strategy::kLongestFirst},
       {"only_first", Truncation::Strategy::kOnlyFirst},

@@ -51,7 +51,7 @@ inline std::filesystem::path FreshDir() {
   return dir;
 }
 
-/// Opens `model` as tokenizer.model of a directory, beside a tokenizer_config.json unless that is
+/// Opens `model` as tokenizer.model of a directory, next to a tokenizer_config.json unless that is
 /// empty.
 inline absl::StatusOr<std::unique_ptr<Tokenizer>> OpenBytes(const std::string& model,
                                                             const std::string& config = "") {

@@ -45,7 +45,7 @@ std::string AbModel(bool add_dummy_prefix = true) {
   return SmallModel(Piece("\u2581") + Piece("a") + Piece("b") + Piece("\u2581a"), add_dummy_prefix);
 }
 
-TEST(TokenizerTest, EncodesWithBosAsTheCheckpointSays) {
+TEST(TokenizerTest, BosFollowsCheckpoint) {
   EXPECT_THAT(RawIds(Open(AbModel())->Encode("ab")), ElementsAre(1, 6, 5));
   EXPECT_THAT(RawIds(Open(AbModel(), R"({"add_bos_token": false})")->Encode("ab")),
               ElementsAre(6, 5));
@@ -61,7 +61,7 @@ TEST(TokenizerTest, EncodesWithBosAsTheCheckpointSays) {
   EXPECT_THAT(RawIds(Open(AbModel(/*add_dummy_prefix=*/false))->Encode("")), ElementsAre(1));
 }
 
-TEST(TokenizerTest, RefusesConfigurationsByName) {
+TEST(TokenizerTest, RejectsConfigurationsByName) {
   EXPECT_THAT(Error(AbModel(), R"({"add_bos_token": "yes"})"), HasSubstr("add_bos_token"));
   EXPECT_THAT(Error(AbModel(), R"({"bos_token": "<start>"})"),
               HasSubstr("bos_token \"<start>\" is not a control piece"));
@@ -102,7 +102,7 @@ TEST(TokenizerTest, MissingAndDamagedFilesAreNamed) {
   std::filesystem::remove_all(dir);
 }
 
-TEST(TokenizerTest, ADanglingConfigurationIsNamed) {
+TEST(TokenizerTest, DanglingConfigurationIsNamed) {
   const auto dir = FreshDir();
   std::ofstream(dir / "tokenizer.model", std::ios::binary) << AbModel();
   std::filesystem::create_symlink(dir / "nowhere", dir / "tokenizer_config.json");
@@ -112,7 +112,7 @@ TEST(TokenizerTest, ADanglingConfigurationIsNamed) {
   std::filesystem::remove_all(dir);
 }
 
-TEST(TokenizerTest, ErrorsShowTheBeginningOfWhatIsTooLong) {
+TEST(TokenizerTest, ErrorsShortenLongInput) {
   const std::string name(100'000, 'x');
   for (const std::string& config :
        {R"({"bos_token": ")" + name + R"("})", R"({"tokenizer_class": ")" + name + R"("})",
@@ -168,14 +168,14 @@ TEST(TokenizerTest, ControlSpellingsAreTokensOnRequest) {
   EXPECT_EQ(ids(strips, "a <s> a"), ToTokenIds({3, 4, 1, 4}));
 }
 
-TEST(TokenizerTest, ControlTokensMakeNoTextShortEnough) {
+TEST(TokenizerTest, ControlTokensDoNotRaiseLimit) {
   const auto tokenizer = Open(SmallModel(Piece("a")));
   const std::string half(70'000, 'z');
   const auto ids = tokenizer->Encode(half + "</s>" + half, {.parse_special = true});
   EXPECT_EQ(ids.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(TokenizerTest, ATextThatWouldBecomeAControlTokenIsRefused) {
+TEST(TokenizerTest, TextThatBecomesControlTokenIsRejected) {
   const auto tokenizer = Open(SmallModel(Piece("\u2581") + Piece("@", kControl)));
   EXPECT_EQ(tokenizer->Encode("@").status().code(), absl::StatusCode::kInvalidArgument);
 }
@@ -191,7 +191,7 @@ TEST(TokenizerTest, LongTextsEncode) {
   EXPECT_TRUE(tokenizer->Encode(std::string(300'000, ' ')).ok());
 }
 
-TEST(TokenizerTest, DecodeTakesAwayOnlyTheAddedSpace) {
+TEST(TokenizerTest, DecodeRemovesOnlyAddedSpace) {
   const auto with = Open(AbModel());
   EXPECT_EQ(with->Decode(ToTokenIds({1, 6, 6, 2})), "a a");
   EXPECT_EQ(with->Decode(ToTokenIds({3, 6})), " a");
@@ -202,7 +202,7 @@ TEST(TokenizerTest, DecodeTakesAwayOnlyTheAddedSpace) {
   EXPECT_EQ(without->Decode({}), "");
 }
 
-TEST(TokenizerTest, TheUnknownTokenReadsAsTheModelSays) {
+TEST(TokenizerTest, UnknownTokenDecodesAsModelDefines) {
   const auto tokenizer = Open(SmallModel(Piece("a"), /*add_dummy_prefix=*/true,
                                          /*trainer=*/Field(44, std::string("?"))));
   EXPECT_EQ(tokenizer->Decode(ToTokenIds({0, 3})), "?a");
@@ -225,7 +225,7 @@ std::vector<int> RandomWellFormedIds(std::mt19937& random, const SentencePieceOr
   return ids;
 }
 
-TEST(TokenizerTest, DecodesAsSentencePieceDoes) {
+TEST(TokenizerTest, DecodesLikeSentencePiece) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -251,7 +251,7 @@ TEST(TokenizerTest, DecodesAsSentencePieceDoes) {
   }
 }
 
-TEST(TokenizerTest, BrokenBytePiecesDecodeAsSentencePieceDoes) {
+TEST(TokenizerTest, BrokenBytePiecesDecodeLikeSentencePiece) {
   std::mt19937 random(/*seed=*/3);
   int num_compared = 0;
   for (const std::string& path : TokenizerModels()) {
@@ -276,7 +276,7 @@ TEST(TokenizerTest, BrokenBytePiecesDecodeAsSentencePieceDoes) {
   EXPECT_GT(num_compared, 0);
 }
 
-TEST(TokenizerTest, EncodesAsSentencePieceDoes) {
+TEST(TokenizerTest, EncodesLikeSentencePiece) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -295,7 +295,7 @@ TEST(TokenizerTest, EncodesAsSentencePieceDoes) {
   }
 }
 
-TEST(TokenizerTest, DemoTokenizerReturnsEveryText) {
+TEST(TokenizerTest, DemoTokenizerRoundTripsEveryText) {
   const auto tokenizer = Open(ReadAll(TokenizerModels().at(0)));
   std::mt19937 random(/*seed=*/1);
   for (int round = 0; round < 500; ++round) {
@@ -327,7 +327,7 @@ TEST(TokenizerTest, FingerprintFollowsItsDefinition) {
   EXPECT_EQ(tokenizer->Fingerprint(), expected);
 }
 
-TEST(TokenizerTest, FingerprintTellsTokenizersApart) {
+TEST(TokenizerTest, FingerprintDistinguishesTokenizers) {
   std::map<std::string, std::string> path_of;
   for (const std::string& path : TokenizerModels()) {
     const std::string fingerprint =
@@ -340,7 +340,7 @@ TEST(TokenizerTest, FingerprintTellsTokenizersApart) {
             Open(SmallModel(Piece("a") + Piece("bc")))->Fingerprint());
 }
 
-TEST(TokenizerTest, TheShippedListBearsTheDemoTokenizersFingerprint) {
+TEST(TokenizerTest, ShippedListHasDemoFingerprint) {
   const auto root = std::filesystem::path(SHORTLIST_SOURCE_DIR);
   const auto tokenizer =
       OpenTokenizer(ModelSource::OfDirectory((root / "models/demo/target").string()));

@@ -32,7 +32,7 @@ std::string Expected(const std::string& text, NormalForm form) {
   return normalized;
 }
 
-TEST(UnicodeTest, NormalizesAsTheLibraryDoes) {
+TEST(UnicodeTest, NormalizesLikeLibrary) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -63,13 +63,13 @@ TEST(UnicodeTest, NormalizesAsTheLibraryDoes) {
   }
 }
 
-TEST(UnicodeTest, LongRunsOfMarksTakeNoQuadraticTime) {
+TEST(UnicodeTest, LongRunsOfMarksTakeLinearTime) {
   std::string text = "a";
   for (int i = 0; i < 500'000; ++i) text += i % 2 == 0 ? "\u0301" : "\u0316";
   EXPECT_EQ(Normalize(text, NormalForm::kNfc).size(), text.size() - 1);  // a and one mark are á
 }
 
-TEST(UnicodeTest, LowerCaseIsFullAndBlindToContext) {
+TEST(UnicodeTest, LowerCaseIsFullAndContextFree) {
   std::string text;
   for (const char32_t c : {U'A', U'\u0130', U'\u03A3', U'\u1E9E', U'\u01C5'}) {
     AppendLowerCase(c, text);
@@ -77,12 +77,12 @@ TEST(UnicodeTest, LowerCaseIsFullAndBlindToContext) {
   EXPECT_EQ(text, "ai\u0307\u03c3\u00df\u01c6");
 }
 
-TEST(UnicodeTest, GraphemesEndWhereTheStandardSays) {
+TEST(UnicodeTest, GraphemesFollowStandard) {
   EXPECT_THAT(GraphemeEnds("ae\u0301\r\nb"), ElementsAre(1, 4, 6, 7));
   EXPECT_THAT(GraphemeEnds(""), ElementsAre());
 }
 
-TEST(UnicodeTest, TheByteAlphabetReadsBack) {
+TEST(UnicodeTest, ByteAlphabetRoundTrips) {
   std::string bytes, spelled;
   for (int byte = 0; byte < 256; ++byte) {
     bytes.push_back(static_cast<char>(byte));
@@ -93,7 +93,7 @@ TEST(UnicodeTest, TheByteAlphabetReadsBack) {
   EXPECT_EQ(BytesOfAlphabet("a b"), "a b");
 }
 
-TEST(CharsmapTest, DamagedTablesAreRefusedOrHarmless) {
+TEST(CharsmapTest, DamagedTablesAreRejectedOrHarmless) {
   EXPECT_THAT(std::string(Charsmap::Parse("abc").status().message()), HasSubstr("header"));
   EXPECT_THAT(std::string(Charsmap::Parse(std::string("\xFF\xFF\xFF\x7F", 4)).status().message()),
               HasSubstr("2147483647"));

@@ -91,7 +91,7 @@ void ExpectLikeOracle(std::string_view bytes) {
   ASSERT_EQ(FindInvalidUtf8(bytes), expected.first_invalid);
 }
 
-TEST(Utf8Test, ReplacesAsTheUnicodeStandardRecommends) {
+TEST(Utf8Test, ReplacesAsUnicodeRecommends) {
   // Table 3-8 of the standard (3-11 in version 16).
   std::string text;
   EXPECT_EQ(AppendUtf8("a\xF1\x80\x80\xE1\x80\xC2"
@@ -103,7 +103,7 @@ TEST(Utf8Test, ReplacesAsTheUnicodeStandardRecommends) {
   EXPECT_EQ(text, "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
 }
 
-TEST(Utf8Test, ReplacesByteByByteWhereAskedTo) {
+TEST(Utf8Test, ReplacesEachByteOnRequest) {
   std::string text;
   EXPECT_EQ(AppendUtf8("a\xF1\x80\x80\xE1\x80\xC2"
                        "b\xF0\x9F",
@@ -116,7 +116,7 @@ TEST(Utf8Test, ReplacesByteByByteWhereAskedTo) {
   EXPECT_EQ(text, "a\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFDb\uFFFD\uFFFD\uFFFD");
 }
 
-TEST(Utf8Test, RefusesOverlongFormsSurrogatesAndWhatIsTooLarge) {
+TEST(Utf8Test, RejectsOverlongSurrogateAndTooLargeForms) {
   for (const std::string_view bytes :
        {"\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
         "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFE",
@@ -134,7 +134,7 @@ TEST(Utf8Test, EveryCodePointIsWellFormed) {
   }
 }
 
-TEST(Utf8Test, MatchesAnOracleOnAllShortAndOnRandomBytes) {
+TEST(Utf8Test, MatchesOracleOnShortAndRandomBytes) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       ExpectLikeOracle(std::string{static_cast<char>(a), static_cast<char>(b)});

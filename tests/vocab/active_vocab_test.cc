@@ -22,9 +22,9 @@ TEST(VocabBaseTest, SortsIdsAndInvertsThem) {
   EXPECT_EQ(base->RowOf(TokenId{8}), -1);
 }
 
-TEST(VocabBaseTest, EmptyIsFine) { EXPECT_EQ(Base({}, /*vocab_size=*/4)->size(), 0); }
+TEST(VocabBaseTest, EmptyBaseIsValid) { EXPECT_EQ(Base({}, /*vocab_size=*/4)->size(), 0); }
 
-TEST(VocabBaseTest, RefusesIdsOutOfRangeOrRepeated) {
+TEST(VocabBaseTest, RejectsIdsOutOfRangeOrRepeated) {
   const auto message = [](const std::vector<int32_t>& ids) {
     const auto base = VocabBase::Create(Ids(ids), /*vocab_size=*/10);
     EXPECT_EQ(base.status().code(), absl::StatusCode::kInvalidArgument);
@@ -35,7 +35,7 @@ TEST(VocabBaseTest, RefusesIdsOutOfRangeOrRepeated) {
   EXPECT_EQ(message({3, 4, 3}), "token id 3 at index 2 repeated");
 }
 
-TEST(VocabBaseTest, KeepsTheLikeliestSuccessorsOutsideTheBase) {
+TEST(VocabBaseTest, KeepsLikeliestSuccessorsOutsideBase) {
   std::vector<std::vector<TokenId>> successors(6);
   successors[0] = Ids({1, 5, 3, 4});
   successors[2] = Ids({4});
@@ -57,7 +57,7 @@ TEST(VocabBaseTest, KeepsTheLikeliestSuccessorsOutsideTheBase) {
   EXPECT_THAT(Base({1}, /*vocab_size=*/6)->SuccessorsOf(TokenId{0}), ElementsAre());
 }
 
-TEST(VocabBaseTest, RefusesSuccessorsThatCannotBe) {
+TEST(VocabBaseTest, RejectsInvalidSuccessors) {
   const auto message = [](std::vector<std::vector<TokenId>> successors) {
     const auto base = VocabBase::Create(Ids({1}), /*vocab_size=*/3, successors, 4);
     EXPECT_EQ(base.status().code(), absl::StatusCode::kInvalidArgument);
@@ -69,7 +69,7 @@ TEST(VocabBaseTest, RefusesSuccessorsThatCannotBe) {
   EXPECT_EQ(message({{}, {}, Ids({2, 0, 2})}), "successors[2]: token id 2 repeated");
 }
 
-TEST(VocabBaseTest, RefusesImpossibleVocabSizes) {
+TEST(VocabBaseTest, RejectsInvalidVocabSizes) {
   for (const int64_t size :
        {int64_t{0}, int64_t{-5}, int64_t{1} << 31, std::numeric_limits<int64_t>::max()}) {
     EXPECT_FALSE(VocabBase::Create({}, size).ok()) << size;
@@ -86,7 +86,7 @@ TEST(ActiveVocabTest, DynamicPartFollowsBaseInItsOwnOrder) {
   EXPECT_FALSE(active.Contains(TokenId{0}));
 }
 
-TEST(ActiveVocabTest, TheFullHeadHoldsEveryTokenAtItsOwnId) {
+TEST(ActiveVocabTest, FullHeadMapsEveryIdToItself) {
   const auto full = ActiveVocab::FullHead(/*vocab_size=*/4);
   EXPECT_TRUE(full->is_full_head());
   EXPECT_EQ(full->vocab_size(), 4);
@@ -97,7 +97,7 @@ TEST(ActiveVocabTest, TheFullHeadHoldsEveryTokenAtItsOwnId) {
   EXPECT_FALSE(VocabBase::FullHead(0).ok());
 }
 
-TEST(ActiveVocabTest, AnEmptyBaseIsNotTheFullHead) {
+TEST(ActiveVocabTest, EmptyBaseIsNotFullHead) {
   const ActiveVocab none(/*version=*/1, Base({}, /*vocab_size=*/4), {});
   EXPECT_FALSE(none.is_full_head());
   EXPECT_FALSE(none.Contains(TokenId{3}));
@@ -129,7 +129,7 @@ TEST(ActiveVocabTest, FindInvertsToTokenIdForEveryId) {
   }
 }
 
-TEST(ActiveVocabDeathTest, OverlappingPartsAreABrokenInvariant) {
+TEST(ActiveVocabDeathTest, OverlappingPartsAbort) {
   EXPECT_DEATH(ActiveVocab(/*version=*/1, Base({2}, /*vocab_size=*/4), {2}), "broken invariant");
   EXPECT_DEATH(ActiveVocab(/*version=*/1, Base({}, /*vocab_size=*/4), {3, 3}), "broken invariant");
 }

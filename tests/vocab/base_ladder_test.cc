@@ -39,7 +39,7 @@ VocabOptions Auto(std::optional<int64_t> min_rows, std::optional<int64_t> max_ro
           .successors = 2};
 }
 
-TEST(BaseLadderTest, SizesGrowToTheListAndToTheFullHead) {
+TEST(BaseLadderTest, SizesGrowToListAndFullHead) {
   const auto ladder = BaseLadder::Create(Auto(10, std::nullopt), List(), {kVocabSize});
   ASSERT_TRUE(ladder.ok()) << ladder.status();
   EXPECT_THAT((*ladder)->rows(), ElementsAre(10, 14, 20, 28, 40, 61, 100));
@@ -53,7 +53,7 @@ TEST(BaseLadderTest, SizesGrowToTheListAndToTheFullHead) {
   EXPECT_TRUE((*(*ladder)->Base(6))->is_full_head());
 }
 
-TEST(BaseLadderTest, FirstSizeIsThatOfTheFirstBaseThatHoldsTheToken) {
+TEST(BaseLadderTest, FirstSizeIsSmallestBaseWithToken) {
   for (const std::optional<int64_t> max_rows : {std::optional<int64_t>(), std::optional(30l)}) {
     const auto ladder = BaseLadder::Create(Auto(10, max_rows), List(), {kVocabSize});
     ASSERT_TRUE(ladder.ok()) << ladder.status();
@@ -70,7 +70,7 @@ TEST(BaseLadderTest, FirstSizeIsThatOfTheFirstBaseThatHoldsTheToken) {
   }
 }
 
-TEST(BaseLadderTest, RefusesWhatItCannotRank) {
+TEST(BaseLadderTest, RejectsUnusableList) {
   VocabList unranked = List();
   unranked.ranked = false;
   const auto error = [](VocabOptions options, VocabList list) {
@@ -99,7 +99,7 @@ TEST(BaseLadderTest, FlagNamesBounds) {
   }
 }
 
-TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
+TEST(VocabSizerTest, ChangesBaseOfItsManagerOnly) {
   const auto ladder = *BaseLadder::Create(Auto(10, std::nullopt), List(), {kVocabSize});
   const auto manager = *DynamicVocabularyManager::Create(*ladder->Base(ladder->start()), {});
   VocabSizer sizer(*manager, ladder, /*sketch_rows=*/{}, /*max_draft_tokens=*/4);
@@ -137,7 +137,7 @@ TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
   EXPECT_TRUE(manager->Active()->is_full_head());
   EXPECT_FALSE(sizer.TakeNext());
 
-  // Who sets a base of a fixed size meanwhile keeps it, whatever waits or is under way.
+  // A base of a fixed size set meanwhile is kept, whatever is pending.
   sizer.Replace(ladder);
   sizer.Cancel();
   EXPECT_FALSE(sizer.TakeNext());
@@ -151,7 +151,7 @@ TEST(VocabSizerTest, ChangesTheBaseOfItsManagerAndLeavesAnothersAlone) {
   EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
 }
 
-TEST(VocabSizerTest, WithoutALadderItFindsTheSketchsShareForWhateverBase) {
+TEST(VocabSizerTest, WithoutLadderFindsSketchShareForAnyBase) {
   const auto manager = *DynamicVocabularyManager::Create(Base({1, 2}, kVocabSize), {});
   VocabSizer sizer(*manager, /*ladder=*/nullptr, {16, 32, 64}, /*max_draft_tokens=*/4);
   EXPECT_FALSE(sizer.sizes_base());
@@ -178,7 +178,7 @@ TEST(VocabSizerTest, WithoutALadderItFindsTheSketchsShareForWhateverBase) {
   EXPECT_THAT(ToVector(manager->Active()->rows()), ElementsAre(1, 2, 3));
 }
 
-TEST(VocabSizerTest, TheBaseGoesWhenTheSketchIsThere) {
+TEST(VocabSizerTest, SketchReplacesBase) {
   const auto ladder = *BaseLadder::WithoutList(kVocabSize);
   EXPECT_THAT(ladder->rows(), ElementsAre(0, kVocabSize));
   EXPECT_FALSE(ladder->has_list());
@@ -214,7 +214,7 @@ TEST(VocabSizerTest, TheBaseGoesWhenTheSketchIsThere) {
   EXPECT_EQ(manager->Active()->size(), 0);
 }
 
-TEST(CoverageGuardTest, RecoversByCoverageOrWhereNobodyKnowsItAfterAWhile) {
+TEST(CoverageGuardTest, RecoversByCoverageOrAfterTimeout) {
   constexpr double kFloor = 0.65;
   CoverageGuard guard;
   const auto collapse = [&] {

@@ -27,7 +27,7 @@ class ExtendTailTest : public testing::Test {
   CountsBySource added_{};
 };
 
-TEST_F(ExtendTailTest, EachSourceAddsItsIdsUnderItsName) {
+TEST_F(ExtendTailTest, EachSourceAddsIdsUnderItsName) {
   const auto prompt = Ids({1, 10, 11}), output = Ids({12}), given = Ids({13}), prefix = Ids({14}),
              continuations = Ids({15, 16, 12, 17});
   Extend({.prompt = prompt,

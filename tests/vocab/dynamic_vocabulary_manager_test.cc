@@ -37,7 +37,7 @@ std::vector<int32_t> Rows(const DynamicVocabularyManager& manager) {
   return ToVector(manager.Active()->rows());
 }
 
-TEST(DynamicVocabularyManagerTest, RefusesImpossibleOptions) {
+TEST(DynamicVocabularyManagerTest, RejectsInvalidOptions) {
   const auto create = [](int64_t capacity, const std::vector<int32_t>& pinned) {
     return DynamicVocabularyManager::Create(Base({}, /*vocab_size=*/10),
                                             {.dynamic_capacity = capacity, .pinned = Ids(pinned)})
@@ -49,7 +49,7 @@ TEST(DynamicVocabularyManagerTest, RefusesImpossibleOptions) {
   EXPECT_EQ(create(2, {-1}).code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(DynamicVocabularyManagerTest, ANullBaseIsRefused) {
+TEST(DynamicVocabularyManagerTest, NullBaseIsRejected) {
   const absl::Status created = DynamicVocabularyManager::Create(nullptr, {}).status();
   EXPECT_EQ(created.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(created.message()), HasSubstr("full head"));
@@ -58,7 +58,7 @@ TEST(DynamicVocabularyManagerTest, ANullBaseIsRefused) {
   EXPECT_THAT(Rows(*manager), ElementsAre(2, 4));
 }
 
-TEST(DynamicVocabularyManagerTest, AddExtendsTheBaseOnce) {
+TEST(DynamicVocabularyManagerTest, AddExtendsBaseOnce) {
   const auto manager = Manager({4, 2}, /*vocab_size=*/10, /*capacity=*/3);
   const uint64_t version = manager->Active()->version();
   EXPECT_TRUE(manager->Add(Ids({7, 4, 7, 1})).ok());
@@ -67,7 +67,7 @@ TEST(DynamicVocabularyManagerTest, AddExtendsTheBaseOnce) {
   EXPECT_GT(manager->Active()->version(), version);
 }
 
-TEST(DynamicVocabularyManagerTest, AnUnchangedVocabularyKeepsItsSnapshot) {
+TEST(DynamicVocabularyManagerTest, UnchangedVocabularyKeepsSnapshot) {
   const auto manager = Manager({4, 2}, /*vocab_size=*/10, /*capacity=*/3);
   EXPECT_TRUE(manager->Add(Ids({7})).ok());
   const auto snapshot = manager->Active();
@@ -76,7 +76,7 @@ TEST(DynamicVocabularyManagerTest, AnUnchangedVocabularyKeepsItsSnapshot) {
   EXPECT_EQ(manager->Active(), snapshot);
 }
 
-TEST(DynamicVocabularyManagerTest, AnIdOutOfRangeChangesNothing) {
+TEST(DynamicVocabularyManagerTest, IdOutOfRangeChangesNothing) {
   const auto manager = Manager({4, 2}, /*vocab_size=*/10, /*capacity=*/3);
   for (const int32_t bad : {-1, 10, std::numeric_limits<int32_t>::max()}) {
     const absl::Status status = manager->Add(Ids({7, bad}));
@@ -90,14 +90,14 @@ TEST(DynamicVocabularyManagerTest, AnIdOutOfRangeChangesNothing) {
   EXPECT_EQ(manager->Stats().num_emitted, 0);
 }
 
-TEST(DynamicVocabularyManagerTest, EvictsTheLeastRecentIntoItsRow) {
+TEST(DynamicVocabularyManagerTest, EvictsLeastRecentAndReusesItsRow) {
   const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/3);
   for (const int32_t id : {5, 6, 7, 5}) EXPECT_TRUE(manager->Add(Ids({id})).ok());
   EXPECT_TRUE(manager->Add(Ids({8})).ok());
   EXPECT_THAT(Rows(*manager), ElementsAre(0, 5, 8, 7));
 }
 
-TEST(DynamicVocabularyManagerTest, EvictsTheLessFrequentAmongEquallyOld) {
+TEST(DynamicVocabularyManagerTest, EvictsLessFrequentAmongEquallyOld) {
   const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/3);
   EXPECT_TRUE(manager->Add(Ids({5, 5, 6, 7, 7})).ok());
   EXPECT_TRUE(manager->Add(Ids({8})).ok());
@@ -137,7 +137,7 @@ TEST(DynamicVocabularyManagerTest, ObserveLearnsEscapesAndCounts) {
   EXPECT_EQ(stats.dynamic_capacity, 4);
 }
 
-TEST(DynamicVocabularyManagerTest, RowsOfARequestsOwnAreCoveredAndEnterTheSharedPart) {
+TEST(DynamicVocabularyManagerTest, TailRowsAreCoveredAndJoinSharedPart) {
   const auto manager = Manager({0, 1}, /*vocab_size=*/10, /*capacity=*/4);
   EXPECT_TRUE(manager
                   ->Observe(Ids({1, 7, 3}), {}, /*snapshot=*/nullptr,
@@ -151,7 +151,7 @@ TEST(DynamicVocabularyManagerTest, RowsOfARequestsOwnAreCoveredAndEnterTheShared
   EXPECT_EQ(stats.num_held[Index(RowSource::kNone)], 1);
 }
 
-TEST(DynamicVocabularyManagerTest, ObserveJudgesByTheSnapshotOfItsStep) {
+TEST(DynamicVocabularyManagerTest, ObserveUsesSnapshotOfItsStep) {
   const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/1);
   EXPECT_TRUE(manager->Add(Ids({5})).ok());
   const auto snapshot = manager->Active();
@@ -161,7 +161,7 @@ TEST(DynamicVocabularyManagerTest, ObserveJudgesByTheSnapshotOfItsStep) {
   EXPECT_EQ(manager->Stats().num_covered(), 1);
 }
 
-TEST(DynamicVocabularyManagerTest, ObserveRefusesWhatBelongsToAnother) {
+TEST(DynamicVocabularyManagerTest, ObserveRejectsMismatchedArguments) {
   const auto manager = Manager({1, 2}, /*vocab_size=*/10, /*capacity=*/2);
   const auto other = Manager({1, 2}, /*vocab_size=*/11, /*capacity=*/2)->Active();
   EXPECT_THAT(std::string(manager->Observe(Ids({3}), {}, other.get()).message()),
@@ -186,7 +186,7 @@ TEST(DynamicVocabularyManagerTest, FullHeadLearnsNothing) {
   EXPECT_TRUE(manager.Escapes().empty());
 }
 
-TEST(DynamicVocabularyManagerTest, AnEmptyBaseLearnsFromItsEscapes) {
+TEST(DynamicVocabularyManagerTest, EmptyBaseLearnsFromEscapes) {
   const auto manager = Manager({}, /*vocab_size=*/10, /*capacity=*/4);
   EXPECT_TRUE(manager->Observe(Ids({1, 7}), Ids({})).ok());
   EXPECT_THAT(Rows(*manager), ElementsAre(1, 7));
@@ -195,7 +195,7 @@ TEST(DynamicVocabularyManagerTest, AnEmptyBaseLearnsFromItsEscapes) {
   EXPECT_EQ(manager->Escapes().size(), 2u);
 }
 
-TEST(DynamicVocabularyManagerTest, TheFullHeadMayComeAndGo) {
+TEST(DynamicVocabularyManagerTest, FullHeadMayBeSwitchedOnAndOff) {
   const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/4);
   EXPECT_TRUE(manager->Add(Ids({9, 5})).ok());
   EXPECT_TRUE(manager->ReplaceBase(*VocabBase::FullHead(10)).ok());
@@ -206,7 +206,7 @@ TEST(DynamicVocabularyManagerTest, TheFullHeadMayComeAndGo) {
   EXPECT_THAT(Rows(*manager), ElementsAre(1, 5));
 }
 
-TEST(DynamicVocabularyManagerTest, ReplaceBaseKeepsTheDynamicOrder) {
+TEST(DynamicVocabularyManagerTest, ReplaceBaseKeepsDynamicOrder) {
   const auto manager = Manager({0}, /*vocab_size=*/10, /*capacity=*/4);
   EXPECT_TRUE(manager->Add(Ids({9, 5, 7})).ok());
   EXPECT_TRUE(manager->ReplaceBase(Base({5, 1}, /*vocab_size=*/10)).ok());
@@ -284,7 +284,7 @@ class Oracle {
   int64_t time_ = 0, entered_ = 0;
 };
 
-TEST(DynamicVocabularyManagerTest, MatchesAnOracle) {
+TEST(DynamicVocabularyManagerTest, MatchesOracle) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -340,8 +340,8 @@ std::chrono::duration<double> StressTime() {
 
 /// Eight threads add, observe, read and reload. Every snapshot that a reader sees is whole,
 /// versions never go back and name one snapshot each, rows are stable while the base stays, and
-/// what is pinned stays present.
-TEST(DynamicVocabularyManagerTest, ReadersSeeWholeSnapshotsWhileWritersWrite) {
+/// pinned ids stay present.
+TEST(DynamicVocabularyManagerTest, ConcurrentReadersSeeConsistentSnapshots) {
   constexpr int32_t kVocabSize = 500;
   constexpr int64_t kCapacity = 50;
   const std::vector<int32_t> pinned = {7, 11, 499};

@@ -20,7 +20,7 @@ std::string Error(const std::vector<NamedList>& lists, const std::vector<double>
   return std::string(MergeLists(lists, weights).status().message());
 }
 
-TEST(MergeListsTest, EachListMakesUpItsShareHoweverLongItIs) {
+TEST(MergeListsTest, EachListContributesItsShare) {
   VocabList a = List({1, 2}, {30, 10}), b = List({3, 1}, {600, 200});
   a.pinned = Ids({7});
   b.pinned = Ids({8, 7});
@@ -54,7 +54,7 @@ TEST(MergeListsTest, ListsWithoutCountsAreJoinedByRank) {
   EXPECT_THAT(RawIds(both->ids), ElementsAre(5, 1, 2));
 }
 
-TEST(MergeListsTest, WhatDoesNotGoTogetherIsRefused) {
+TEST(MergeListsTest, IncompatibleListsAreRejected) {
   const NamedList a{"a", List({1}, {5})};
   NamedList other = a;
   other.name = "b";

@@ -21,7 +21,7 @@ ActiveVocab Active(uint64_t version, const std::vector<int32_t>& base, int64_t v
   return ActiveVocab(version, Base(base, vocab_size), {});
 }
 
-TEST(RequestTailTest, AddsWhatIsNotActiveInOrder) {
+TEST(RequestTailTest, AddsInactiveIdsInOrder) {
   RequestTail tail(/*capacity=*/4);
   tail.Add(Ids({5, 1, 7, 5, 9}), Active(1, {1}));
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(7, 5, 9));
@@ -29,7 +29,7 @@ TEST(RequestTailTest, AddsWhatIsNotActiveInOrder) {
   EXPECT_FALSE(tail.Contains(TokenId{1}));
 }
 
-TEST(RequestTailTest, NewcomerTakesTheRowOfTheLeastRecentlyAdded) {
+TEST(RequestTailTest, NewIdReplacesLeastRecentlyAdded) {
   RequestTail tail(/*capacity=*/3);
   const ActiveVocab active = Active(1, {0});
   tail.Add(Ids({10, 11, 12}), active);
@@ -38,7 +38,7 @@ TEST(RequestTailTest, NewcomerTakesTheRowOfTheLeastRecentlyAdded) {
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(10, 13, 12));
 }
 
-TEST(RequestTailTest, OfMoreIdsThanFitTheLastOnesStay) {
+TEST(RequestTailTest, LastIdsAreKeptOnOverflow) {
   RequestTail tail(/*capacity=*/2);
   tail.Add(Ids({10, 11, 12, 13}), Active(1, {0}));
   EXPECT_THAT(ToVector(tail.ids()), ElementsAre(12, 13));
@@ -53,7 +53,7 @@ TEST(RequestTailTest, AddsNothingForFullHeadOrWithoutCapacity) {
   EXPECT_THAT(ToVector(none.ids()), IsEmpty());
 }
 
-TEST(RequestTailTest, ReconcileDropsWhatBecameActiveAndFillsTheHole) {
+TEST(RequestTailTest, ReconcileDropsActiveIdsAndFillsGaps) {
   RequestTail tail(/*capacity=*/4);
   tail.Add(Ids({10, 11, 12}), Active(1, {0}));
   tail.Reconcile(Active(2, {0, 10}));
@@ -62,7 +62,7 @@ TEST(RequestTailTest, ReconcileDropsWhatBecameActiveAndFillsTheHole) {
   EXPECT_THAT(ToVector(tail.ids()), IsEmpty());
 }
 
-TEST(RequestTailTest, ASourceKeepsToItsBudgetAndOthersKeepTheirRows) {
+TEST(RequestTailTest, SourceKeepsToBudgetAndOthersKeepRows) {
   RequestTail tail(/*capacity=*/4);
   const ActiveVocab active = Active(1, {0});
   EXPECT_EQ(tail.Add(Ids({10}), active, RowSource::kPrompt), 1);
@@ -73,7 +73,7 @@ TEST(RequestTailTest, ASourceKeepsToItsBudgetAndOthersKeepTheirRows) {
   EXPECT_EQ(tail.Add(Ids({24}), active, RowSource::kContinuations, /*budget=*/0), 0);
 }
 
-TEST(RequestTailTest, ARowBelongsToTheFirstOfItsSources) {
+TEST(RequestTailTest, RowBelongsToFirstSource) {
   RequestTail tail(/*capacity=*/4);
   const ActiveVocab active = Active(1, {0});
   tail.Add(Ids({10, 11}), active, RowSource::kContinuations, /*budget=*/2);
@@ -149,7 +149,7 @@ class Oracle {
   std::map<int32_t, Row> rows_;
 };
 
-TEST(RequestTailTest, MatchesAnOracleAndKeepsRows) {
+TEST(RequestTailTest, MatchesOracleAndKeepsRows) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);

@@ -15,13 +15,13 @@ namespace {
 constexpr int64_t kMaxDraftTokens = 8;
 constexpr int kRequests = 200, kStepsOfRequest = 40;
 
-/// A draft, a target and their traffic, in virtual time. Requests differ in how easy they are; a
-/// token is drafted as long as the chain is likely to stand, and stands when the vocabulary holds
-/// the target's token and the draft agrees. This is not the model that SizeControl goes by.
+/// A draft, a target and their traffic, in virtual time. Requests differ in difficulty. A chain
+/// continues while its acceptance is likely. A token is accepted if the vocabulary holds the
+/// target's token and the draft agrees. SizeControl assumes a different model.
 struct World {
   std::string name;
   double pass_base_ms, row_ms, verify_ms;
-  double rank_scale;     // half of what a list can hold lies in so many of its first ranks
+  double rank_scale;     // number of first ranks with half of the coverage of a list
   double not_listed;     // share of tokens that only the full head holds
   double easy;           // mean chance that the draft agrees
   double noise = 0.1;    // of times
@@ -111,9 +111,9 @@ const World kWorlds[] = {
     {"busy_machine", 0.3, 0.0003, 12.0, 400, 0.02, 0.75, 0.5, 0.02},
 };
 
-/// Whatever size it begins with, after 200 requests it is at one within 10 % of the best that a
-/// sweep of fixed sizes finds.
-TEST(SizeControlTest, FindsASizeThatIsNearlyTheBest) {
+/// For any initial size, after 200 requests the size is within 10 % of the best of a sweep of fixed
+/// sizes.
+TEST(SizeControlTest, FindsNearlyBestSize) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   for (const World& world : kWorlds) {
@@ -137,7 +137,7 @@ TEST(SizeControlTest, FindsASizeThatIsNearlyTheBest) {
 }
 
 /// Traffic turns to what the list does not hold.
-TEST(SizeControlTest, FollowsTheTraffic) {
+TEST(SizeControlTest, FollowsTraffic) {
   World world{"turns", 0.3, 0.0002, 12.0, 200, 0.01, 0.75};
   SizeControl control({.rows = Sizes(), .start = 3, .max_draft_tokens = kMaxDraftTokens});
   Simulation simulation(world, /*seed=*/1);
@@ -152,7 +152,7 @@ TEST(SizeControlTest, FollowsTheTraffic) {
   EXPECT_LT(control.size(), Sizes().size() - 1);
 }
 
-TEST(SizeControlTest, IsAFunctionOfWhatItIsTold) {
+TEST(SizeControlTest, IsDeterministic) {
   const World& world = kWorlds[1];
   SizeControl a({.rows = Sizes(), .start = 3}), b({.rows = Sizes(), .start = 3});
   Simulation of_a(world, /*seed=*/7), of_b(world, /*seed=*/7);
@@ -164,8 +164,8 @@ TEST(SizeControlTest, IsAFunctionOfWhatItIsTold) {
   EXPECT_EQ(a.num_changes(), b.num_changes());
 }
 
-/// What a sketch holds needs no base, and rows that hold nothing more are not scored.
-TEST(SizeControlTest, FindsTheShareOfTheSketchToo) {
+/// Tokens that a sketch covers need no base, and rows without further coverage are not scored.
+TEST(SizeControlTest, FindsSketchShare) {
   const std::vector<int64_t> sizes = {0, 1000, 8000}, shares = {32, 64, 128, 256, 512};
   const auto run = [&](size_t first_size, size_t first_share, bool is_known) {
     SizeControl control({.rows = sizes, .start = 2, .shares = shares, .start_share = 4});
@@ -191,7 +191,7 @@ TEST(SizeControlTest, FindsTheShareOfTheSketchToo) {
   EXPECT_EQ(run(1, 0, true), (std::pair<size_t, size_t>(0, 0)));  // the least share does
 }
 
-TEST(SizeControlTest, SharesAreFoundWithOneBase) {
+TEST(SizeControlTest, FindsShareForFixedBase) {
   SizeControl control({.rows = {0}, .shares = {32, 64, 128, 256}, .start_share = 3});
   for (int i = 0; i < 3000; ++i) {
     control.CountToken(1, 1);
@@ -208,7 +208,7 @@ TEST(SizeControlTest, SharesAreFoundWithOneBase) {
   EXPECT_EQ(control.size(), 0u);
 }
 
-TEST(SizeControlTest, OneSizeStays) {
+TEST(SizeControlTest, SingleSizeIsKept) {
   SizeControl control({.rows = {512}});
   for (int i = 0; i < 1000; ++i) {
     control.CountToken(1, std::nullopt);
@@ -217,7 +217,7 @@ TEST(SizeControlTest, OneSizeStays) {
   EXPECT_EQ(control.size(), 0u);
 }
 
-TEST(SizeControlTest, MeasurementsThatAreNoneChangeNothing) {
+TEST(SizeControlTest, InvalidMeasurementsAreIgnored) {
   SizeControl control({.rows = {256, 512, 1024}, .start = 1});
   for (int i = 0; i < 1000; ++i) {
     control.AddStep({1, 0, 1.0, 1.0, 1, 0, 0, 0});
@@ -229,7 +229,7 @@ TEST(SizeControlTest, MeasurementsThatAreNoneChangeNothing) {
 }
 
 /// The full head until a sketch is there, then the sketch, then whichever of them is faster.
-TEST(SizeControlTest, WaitsForASketchAndKeepsItWhereItIsFaster) {
+TEST(SizeControlTest, WaitsForSketchAndKeepsItIfFaster) {
   for (const bool sketch_is_faster : {true, false}) {
     SCOPED_TRACE(sketch_is_faster);
     SizeControl control({.rows = {0, 16384},
@@ -238,8 +238,8 @@ TEST(SizeControlTest, WaitsForASketchAndKeepsItWhereItIsFaster) {
                          .shares = {1024},
                          .probe_steps = 8,
                          .waits = true});
-    // A pass over all rows takes four times as long, or a quarter of the tokens lie outside of what
-    // the sketch chooses for hardly less.
+    // A pass over all rows takes four times as long; or a quarter of the tokens is outside of the
+    // sketch's choice, which is hardly faster.
     const auto run = [&](int num_steps) {
       for (int i = 0; i < num_steps; ++i) {
         const bool full = control.size() == 1;
@@ -273,8 +273,8 @@ TEST(SizeControlTest, WaitsForASketchAndKeepsItWhereItIsFaster) {
   }
 }
 
-/// One that begins with a sketch looks at the full head for a few steps.
-TEST(SizeControlTest, ProbesAreAsShortAsTheyAreAskedToBe) {
+/// A control that begins with a sketch probes the full head for a few steps.
+TEST(SizeControlTest, ProbesHaveRequestedLength) {
   SizeControl control(
       {.rows = {0, 16384}, .ends_with_full_head = true, .shares = {1024}, .probe_steps = 8});
   int num_full = 0;

@@ -50,11 +50,11 @@ void ExpectError(const absl::StatusOr<VocabList>& list, const std::string& words
   EXPECT_THAT(std::string(list.status().message()), HasSubstr("list."));
 }
 
-TEST(VocabListTest, AnArchiveIsToldHowItBecomesAList) {
+TEST(VocabListTest, ArchiveErrorSuggestsConvert) {
   ExpectError(ReadText("PK\x03\x04..."), "`shortlist vocab convert` makes a list of it");
 }
 
-TEST(VocabListTest, PlainTextIsTrimmedUnrankedAndKeepsItsOrder) {
+TEST(VocabListTest, PlainTextIsTrimmedUnrankedAndInOrder) {
   const auto list = ReadText("  7\r\n\n\t3 \n \n0");
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(RawIds(list->ids), ElementsAre(7, 3, 0));
@@ -63,7 +63,7 @@ TEST(VocabListTest, PlainTextIsTrimmedUnrankedAndKeepsItsOrder) {
   EXPECT_THAT(list->counts, IsEmpty());
 }
 
-TEST(VocabListTest, AByteOrderMarkIsSkippedInEveryFormat) {
+TEST(VocabListTest, ByteOrderMarkIsSkippedInEveryFormat) {
   const std::string mark = "\xEF\xBB\xBF";
   const auto text = ReadText(mark + "5\n7\n");
   ASSERT_TRUE(text.ok()) << text.status();
@@ -103,7 +103,7 @@ TEST(VocabListTest, MissingFilesAndDirectoriesAreErrors) {
   EXPECT_FALSE(ReadVocabList("", kTarget).ok());
 }
 
-TEST(VocabListTest, AFileBeyondTheBoundIsRefusedUnread) {
+TEST(VocabListTest, OversizedFileIsRejectedUnread) {
   const std::string path = WriteTemp("list.txt", "1\n");
   std::filesystem::resize_file(path, (int64_t{256} << 20) + 1);
   ExpectError(ReadVocabList(path, kTarget), "268435457 bytes, more than the 268435456");
@@ -142,7 +142,7 @@ TEST(VocabListTest, DocumentErrorsNameIndexValueAndBound) {
   ExpectError(ReadJson(Document("[1, 2]", "[]", "[10]")), "pinned[0]: 10 not in [0, 9]");
 }
 
-TEST(VocabListTest, SuccessorsAreOneListForEachToken) {
+TEST(VocabListTest, SuccessorsAreOneListPerToken) {
   const auto read = [](const std::string& successors) {
     return ReadJson(Replaced(Document("[1, 2]"), "\"counts\"",
                              "\"successors\": " + successors + ", \"counts\""));
@@ -200,14 +200,14 @@ TEST(VocabListTest, DocumentHeaderIsChecked) {
   ExpectError(ReadJson(Document("[1], \"ids\": [2]")), "appears twice");
 }
 
-TEST(VocabListTest, AListOfAnotherModelIsRefused) {
+TEST(VocabListTest, ListOfAnotherModelIsRejected) {
   ExpectError(ReadJson(Replaced(Document("[1]"), "0123", "ffff")),
               "fingerprint fnv1a64:ffff456789abcdef, the target's is fnv1a64:0123456789abcdef",
               absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(ReadJson(Replaced(Document("[1]"), kFingerprint, "")).ok());
 }
 
-TEST(VocabListTest, AListFitsAModelOfMoreRowsThanItsTokenizerHasIds) {
+TEST(VocabListTest, ListFitsModelWithMoreRowsThanIds) {
   VocabList list{
       .vocab_size = 151646, .fingerprint = kFingerprint, .ids = Ids({5, 151645}), .ranked = true};
   list.successors.resize(list.vocab_size);
@@ -236,14 +236,14 @@ TEST(VocabListTest, AListFitsAModelOfMoreRowsThanItsTokenizerHasIds) {
               absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(VocabListTest, AListOfAModelsRowsFitsItsTokenizer) {
+TEST(VocabListTest, ListOfModelRowsFitsItsTokenizer) {
   const VocabList list{.vocab_size = 151936, .ids = Ids({5, 151645})};
   const std::string path = TempPath("list.rows.json");
   ASSERT_TRUE(WriteVocabList(path, list).ok());
   EXPECT_EQ(ReadVocabList(path, {151646})->vocab_size, 151646);
 }
 
-TEST(VocabListTest, WritesWhatItReads) {
+TEST(VocabListTest, RoundTrips) {
   VocabList list{.vocab_size = 10,
                  .fingerprint = kFingerprint,
                  .source = "a \"quoted\"\nsource \xC3\xA4 and a broken byte \xFF",
@@ -272,7 +272,7 @@ TEST(VocabListTest, WritesWhatItReads) {
   EXPECT_FALSE(WriteVocabList(TempPath("no/such/dir.vocab.json"), list).ok());
 }
 
-TEST(VocabListTest, PackedAndUnrankedListsComeBack) {
+TEST(VocabListTest, PackedAndUnrankedListsRoundTrip) {
   const VocabList list{.vocab_size = 10, .ids = Ids({7, 2, 5}), .pinned = Ids({9, 2})};
   for (const std::string name : {"list.vocab.json.xz", "list.vocab.json"}) {
     const std::string path = TempPath(name);
@@ -303,7 +303,7 @@ VocabTarget Spelled(int64_t vocab_size, int32_t changed = -1) {
           .num_spelled = vocab_size};
 }
 
-TEST(VocabListTest, AListTravelsWhereItsOwnIdsMeanTheSame) {
+TEST(VocabListTest, ListFitsTokenizerWithEqualIds) {
   VocabList list{.ids = Ids({5, 3}), .counts = {7, 2}, .pinned = Ids({8}), .ranked = true};
   list.successors.resize(12);
   list.successors[2] = Ids({6});
@@ -336,7 +336,7 @@ TEST(VocabListTest, AListTravelsWhereItsOwnIdsMeanTheSame) {
   EXPECT_EQ(BindList(Spelled(8), list).code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST(VocabListTest, AListOfAnUnknownTargetIsAsItSays) {
+TEST(VocabListTest, UnknownTargetTakesSizeFromList) {
   const auto text = ReadVocabList(WriteTemp("list.any.txt", "7\n3\n"), {});
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(text->vocab_size, 8);

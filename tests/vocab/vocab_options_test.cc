@@ -55,7 +55,7 @@ class VocabOptionsListTest : public testing::Test {
   const std::string path_;
 };
 
-TEST(VocabOptionsTest, FullIsTheFullHead) {
+TEST(VocabOptionsTest, FullMeansFullHead) {
   const auto options = ParseVocabFlag("full");
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options->use_static_vocab);
@@ -68,7 +68,7 @@ TEST(VocabOptionsTest, OffIgnoresTheOtherFields) {
   EXPECT_TRUE((*SelectVocabBase(options, kTarget))->is_full_head());
 }
 
-TEST(VocabOptionsTest, RatioWithoutListIsTheFirstIds) {
+TEST(VocabOptionsTest, RatioWithoutListTakesFirstIds) {
   EXPECT_THAT(*Select("ratio:0.25"), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_EQ(Select("ratio:1")->size(), 20u);
   EXPECT_EQ(Select("ratio:0.99")->size(), 19u);
@@ -107,7 +107,7 @@ TEST(VocabOptionsTest, BadListOptionsNameValueAndBound) {
   EXPECT_THAT(Error(":top=5"), HasSubstr("names no file"));
 }
 
-TEST(VocabOptionsTest, OnlyALastKnownSuffixIsAnOption) {
+TEST(VocabOptionsTest, OnlyKnownLastSuffixIsOption) {
   const auto path = [](const std::string& flag) { return ParseVocabFlag(flag)->custom_vocab_path; };
   EXPECT_EQ(path("a:b.txt"), "a:b.txt");
   EXPECT_EQ(path("a:top=1:b.txt"), "a:top=1:b.txt");
@@ -118,7 +118,7 @@ TEST(VocabOptionsTest, OnlyALastKnownSuffixIsAnOption) {
   EXPECT_EQ(path("./ratio:0.5"), "./ratio:0.5");
 }
 
-TEST(VocabOptionsTest, SuccessorsGoWithAnyChoiceInAnyOrder) {
+TEST(VocabOptionsTest, SuccessorsCombineWithAnyOptionInAnyOrder) {
   for (const std::string flag : {"a:b:top=7:successors=5", "a:b:successors=5:top=7"}) {
     const auto options = ParseVocabFlag(flag);
     ASSERT_TRUE(options.ok()) << options.status();
@@ -132,7 +132,7 @@ TEST(VocabOptionsTest, SuccessorsGoWithAnyChoiceInAnyOrder) {
   EXPECT_THAT(Error("f:top=3:ratio=0.5"), HasSubstr("at most 1"));
 }
 
-TEST(VocabOptionsTest, ValidateRefusesWhatContradicts) {
+TEST(VocabOptionsTest, ValidateRejectsContradictions) {
   VocabOptions options{.use_static_vocab = true};
   options.custom_vocab_path = "f";
   options.top_n = 5;
@@ -144,7 +144,7 @@ TEST(VocabOptionsTest, ValidateRefusesWhatContradicts) {
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("custom_vocab_path is empty"));
 }
 
-TEST(VocabOptionsTest, AListThatCannotBeReadIsNoFallback) {
+TEST(VocabOptionsTest, UnreadableListIsError) {
   VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = 0.5};
   options.custom_vocab_path = TempPath("absent.txt");
   EXPECT_EQ(SelectVocabBase(options, kTarget).status().code(), absl::StatusCode::kNotFound);
@@ -156,7 +156,7 @@ TEST(VocabOptionsTest, PathWinsOverStaticRatio) {
   EXPECT_THAT(ToVector((*SelectVocabBase(options, kTarget))->ids()), ElementsAre(4, 19));
 }
 
-TEST(VocabOptionsTest, PlainTextHasNoRanksToTakeTheBestBy) {
+TEST(VocabOptionsTest, PlainTextHasNoRanksForTop) {
   const std::string path = WriteTemp("plain.txt", "9\n4\n6\n");
   EXPECT_THAT(*Select(path), ElementsAre(4, 6, 9));
   EXPECT_THAT(Error(path + ":top=2"),
@@ -169,7 +169,7 @@ TEST_F(VocabOptionsListTest, WithoutOptionTakesAll) {
   EXPECT_THAT(*Select(path_), ElementsAre(3, 10, 11, 12, 13, 14));
 }
 
-TEST_F(VocabOptionsListTest, AnOptionThatIsNotKnownIsNamedWhereTheListIsThere) {
+TEST_F(VocabOptionsListTest, UnknownOptionIsNamedIfListExists) {
   const auto refusal = [](const std::string& flag) {
     const auto options = ParseVocabFlag(flag);
     return options.ok() ? "" : std::string(options.status().message());
@@ -181,7 +181,7 @@ TEST_F(VocabOptionsListTest, AnOptionThatIsNotKnownIsNamedWhereTheListIsThere) {
   EXPECT_EQ(refusal("absent:TOP=5"), "");  // a name, until it is read
 }
 
-TEST_F(VocabOptionsListTest, TopCountsPinnedWithin) {
+TEST_F(VocabOptionsListTest, TopIncludesPinned) {
   EXPECT_THAT(*Select(path_ + ":top=2"), ElementsAre(3, 13));
   EXPECT_THAT(*Select(path_ + ":top=4"), ElementsAre(3, 10, 11, 13));
   EXPECT_THAT(Error(path_ + ":top=1"), HasSubstr("its 2 pinned ids are more than the 1 asked for"));
@@ -189,13 +189,13 @@ TEST_F(VocabOptionsListTest, TopCountsPinnedWithin) {
   EXPECT_THAT(Error(path_ + ":top=21"), HasSubstr("top_n 21 not in [1, 20]"));
 }
 
-TEST_F(VocabOptionsListTest, RatioIsOfTheWholeVocabulary) {
+TEST_F(VocabOptionsListTest, RatioRefersToWholeVocabulary) {
   EXPECT_THAT(*Select(path_ + ":ratio=0.15"), ElementsAre(3, 10, 13));
   EXPECT_THAT(*Select(path_ + ":ratio=0.199"), ElementsAre(3, 10, 13));
   EXPECT_THAT(Error(path_ + ":ratio=0.01"), HasSubstr("ratio 0.01 of 20 ids comes to none"));
 }
 
-TEST_F(VocabOptionsListTest, SuccessorsComeFromTheList) {
+TEST_F(VocabOptionsListTest, SuccessorsComeFromList) {
   EXPECT_THAT(Error(path_ + ":successors=2"),
               HasSubstr("it holds no successors, and 2 of a token"));
   VocabList list = SmallList();
@@ -210,7 +210,7 @@ TEST_F(VocabOptionsListTest, SuccessorsComeFromTheList) {
   EXPECT_THAT(Error(path_ + ":successors=21"), HasSubstr("successors 21 not in [1, 20]"));
 }
 
-TEST_F(VocabOptionsListTest, IdsWithoutARowInTheDraftsHeadAreRefused) {
+TEST_F(VocabOptionsListTest, IdsWithoutDraftRowAreRejected) {
   VocabList list = SmallList();
   list.successors.resize(20);
   list.successors[5] = Ids({17, 7});
@@ -230,7 +230,7 @@ TEST_F(VocabOptionsListTest, IdsWithoutARowInTheDraftsHeadAreRefused) {
   EXPECT_THAT(refusal("ratio:0.5", 9), HasSubstr("static_vocab_ratio 0.5: token id 9 has no row"));
 }
 
-TEST_F(VocabOptionsListTest, CoverageTakesTheFewest) {
+TEST_F(VocabOptionsListTest, CoverageTakesFewestIds) {
   EXPECT_THAT(*Select(path_ + ":coverage=0.05"), ElementsAre(3, 13));
   EXPECT_THAT(*Select(path_ + ":coverage=0.55"), ElementsAre(3, 10, 13));
   EXPECT_THAT(*Select(path_ + ":coverage=0.551"), ElementsAre(3, 10, 11, 13));
@@ -286,7 +286,7 @@ TEST_F(VocabOptionsListTest, CoverageIsMinimalOnRandomLists) {
   }
 }
 
-TEST(VocabOptionsTest, ImpossibleTargetsAreRefused) {
+TEST(VocabOptionsTest, InvalidTargetsAreRejected) {
   for (const int64_t vocab_size : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) {
     EXPECT_FALSE(SelectVocabBase({.use_static_vocab = true}, VocabTarget{vocab_size, ""}).ok());
   }

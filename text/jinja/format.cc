@@ -122,7 +122,7 @@ absl::StatusOr<Text> FormatValue(const Value& value, const std::string& source) 
   SHORTLIST_ASSIGN_OR_RETURN(const SpelledNumber spelled, SpellNumber(value, spec.number));
   const bool is_padded =
       spec.number.grouping != '\0' && (spec.number.pads_zeros || spec.align == Align::kInner);
-  if (is_padded) return Bad("groups of digits behind padding in", source);
+  if (is_padded) return Bad("groups of digits after padding in", source);
   const Align otherwise = spec.number.pads_zeros ? Align::kInner : Align::kRight;
   return Pad(Text::FromTemplate(spelled.sign + spelled.digits), spec.width, spec.fill,
              spec.align.value_or(otherwise), spelled.sign.size());

@@ -222,7 +222,7 @@ inline constexpr LetterRange kCaseIgnorable[] = {
     {0xe0100, 0xe01ef},
 };
 
-/// What str.isdigit takes beside decimal digits.
+/// What str.isdigit accepts in addition to decimal digits.
 inline constexpr LetterRange kOtherDigits[] = {
     {0xb2, 0xb3}, {0xb9, 0xb9}, {0x1369, 0x1371}, {0x19da, 0x19da}, {0x2070, 0x2070},
     {0x2074, 0x2079}, {0x2080, 0x2089}, {0x2460, 0x2468}, {0x2474, 0x247c}, {0x2488, 0x2490},

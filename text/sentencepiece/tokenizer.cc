@@ -48,10 +48,10 @@ class SentencePieceTokenizer final : public Tokenizer {
     const bool takes_space = std::any_of(controls.begin(), controls.end(),
                                          [](const AddedToken& t) { return t.lstrip || t.rstrip; });
     if (!takes_space) max_token_bytes_ = model_->max_token_bytes();
-    std::vector<TokenId> before, behind;
+    std::vector<TokenId> before, after;
     if (ends.add_bos) before.push_back(*ends.bos);
-    if (ends.add_eos) behind.push_back(*ends.eos);
-    template_ = WithEnds(before, behind);
+    if (ends.add_eos) after.push_back(*ends.eos);
+    template_ = WithEnds(before, after);
   }
 
   std::string_view kind() const override { return "SentencePiece"; }

@@ -81,7 +81,7 @@ class Parser {
     if (type == "Strip") return AddStrip(spec);
     if (is_fused_ && type != "Fuse") {
       return absl::InvalidArgumentError(
-          absl::StrCat("type \"", Excerpt(type), "\" behind Fuse is not supported"));
+          absl::StrCat("type \"", Excerpt(type), "\" after Fuse is not supported"));
     }
     if (type == "Fuse")
       is_fused_ = true;
@@ -171,9 +171,9 @@ class Parser {
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t stop, ReadInteger(spec, "stop", 0, kMaxStrip));
     if (is_fused_) {
       if (content != " " || start > 1 || stop > 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Strip of \"", content.substr(0, 80), "\", ", start, " at the start and ",
-                         stop, " at the end, behind Fuse is not supported"));
+        return absl::InvalidArgumentError(absl::StrCat("Strip of \"", content.substr(0, 80), "\", ",
+                                                       start, " at the start and ", stop,
+                                                       " at the end, after Fuse is not supported"));
       }
       decoder_.strips_leading_space = start == 1;
       return absl::OkStatus();

@@ -138,11 +138,11 @@ absl::StatusOr<SequenceTemplate> Parse(const json& spec) {
 
 }  // namespace
 
-SequenceTemplate WithEnds(const std::vector<TokenId>& before, const std::vector<TokenId>& behind) {
+SequenceTemplate WithEnds(const std::vector<TokenId>& before, const std::vector<TokenId>& after) {
   const auto append = [&](std::vector<Part>& parts, Part text) {
     for (const TokenId id : before) parts.push_back(SequenceTemplate::Token(id, text.type_id));
     parts.push_back(text);
-    for (const TokenId id : behind) parts.push_back(SequenceTemplate::Token(id, text.type_id));
+    for (const TokenId id : after) parts.push_back(SequenceTemplate::Token(id, text.type_id));
   };
   SequenceTemplate result{.single = {}, .pair = {}};
   append(result.single, SequenceTemplate::First());

@@ -27,9 +27,9 @@ struct SequenceTemplate {
   std::vector<Part> pair = {First(), Second()};
 };
 
-/// Returns a template with `before` and `behind` around each text, as Llama's tokenizers add BOS
+/// Returns a template with `before` and `after` around each text, as Llama's tokenizers add BOS
 /// and EOS.
-SequenceTemplate WithEnds(const std::vector<TokenId>& before, const std::vector<TokenId>& behind);
+SequenceTemplate WithEnds(const std::vector<TokenId>& before, const std::vector<TokenId>& after);
 
 /// Parses the member "post_processor" of a tokenizer.json, which may be null; its token ids are in
 /// [0, vocab_size). InvalidArgument names an unknown type, or the member that is wrong.

@@ -130,14 +130,14 @@ size_t Llama3PieceEnd(std::string_view text, size_t from, int max_digits) {
     for (int i = 0; i < max_digits && cursor.Is(Kind::kNumber); ++i) cursor.Advance();
     return cursor.at();
   }
-  Cursor behind = cursor;
-  behind.Advance();
-  if (!cursor.IsNewline() && behind.Is(Kind::kLetter)) {
-    behind.SkipAll(Kind::kLetter);
-    return behind.at();
+  Cursor next = cursor;
+  next.Advance();
+  if (!cursor.IsNewline() && next.Is(Kind::kLetter)) {
+    next.SkipAll(Kind::kLetter);
+    return next.at();
   }
   if (kind == Kind::kOther) return OthersEnd(cursor);
-  if (cursor.byte() == ' ' && behind.Is(Kind::kOther)) return OthersEnd(behind);
+  if (cursor.byte() == ' ' && next.Is(Kind::kOther)) return OthersEnd(next);
   return WhiteSpaceOrLinesEnd(text, from);
 }
 

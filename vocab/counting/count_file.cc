@@ -151,7 +151,7 @@ absl::StatusOr<Counts> Parse(const json& header, std::string_view body, int64_t 
     SHORTLIST_RETURN_IF_ERROR(TakeTokens(member.at("num_types").get<int64_t>(), body, corpus));
     SHORTLIST_RETURN_IF_ERROR(TakePairs(member.at("num_pairs").get<int64_t>(), body, corpus));
   }
-  if (!body.empty()) return Damaged(absl::StrCat(body.size(), " bytes behind its end"));
+  if (!body.empty()) return Damaged(absl::StrCat(body.size(), " bytes after its end"));
   return counts;
 }
 

@@ -69,7 +69,7 @@ class EmbedTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(EmbedTest, AVectorForEachTextInTheirOrder) {
+TEST_F(EmbedTest, OneVectorPerTextInOrder) {
   const auto vectors = Vectors(kTexts);
   ASSERT_THAT(vectors, SizeIs(4));
   EXPECT_EQ(Vectors("you have not"), std::vector<std::vector<float>>({vectors[2]}));
@@ -77,7 +77,7 @@ TEST_F(EmbedTest, AVectorForEachTextInTheirOrder) {
   EXPECT_EQ(Vectors(""), std::vector<std::vector<float>>({vectors[1], vectors[0]}));
 }
 
-TEST_F(EmbedTest, BatchesAndThreadsChangeNoBit) {
+TEST_F(EmbedTest, BatchAndThreadsKeepBits) {
   const Outcome want = Run(kTexts);
   for (const int64_t batch_tokens : {1, 7, 100}) {
     flags_.encoding.batch_tokens = batch_tokens;
@@ -86,7 +86,7 @@ TEST_F(EmbedTest, BatchesAndThreadsChangeNoBit) {
   }
 }
 
-TEST_F(EmbedTest, AFileHoldsTheSameVectors) {
+TEST_F(EmbedTest, FileHoldsSameVectors) {
   const auto vectors = Vectors(kTexts);
   flags_.out_path = dir_.Join("v.npy");
   EXPECT_EQ(Run(kTexts).out, "");
@@ -100,7 +100,7 @@ TEST_F(EmbedTest, AFileHoldsTheSameVectors) {
   EXPECT_EQ(Contents(flags_.out_path), json);
 }
 
-TEST_F(EmbedTest, AnInterruptedRunIsTakenUpAgain) {
+TEST_F(EmbedTest, InterruptedRunIsResumed) {
   for (const char* const name : {"v.npy", "v.jsonl"}) {
     flags_.out_path = dir_.Join(name);
     ASSERT_TRUE(Run(kTexts).status.ok());
@@ -119,7 +119,7 @@ TEST_F(EmbedTest, AnInterruptedRunIsTakenUpAgain) {
   }
 }
 
-TEST_F(EmbedTest, AnInterruptedRunThatDisagreesIsRefused) {
+TEST_F(EmbedTest, MismatchedInterruptedRunIsRejected) {
   flags_.out_path = dir_.Join("v.npy");
   ASSERT_TRUE(Run(kTexts).status.ok());
   const std::string part = flags_.out_path + ".part";
@@ -151,7 +151,7 @@ TEST_F(EmbedTest, AnInterruptedRunThatDisagreesIsRefused) {
   EXPECT_EQ(Contents(part), before);
 }
 
-TEST_F(EmbedTest, VectorsOfAnotherModelUnderTheSameNameAreRefused) {
+TEST_F(EmbedTest, VectorsOfOtherModelWithSameNameAreRejected) {
   for (const char* const name : {"v.npy", "part.npy"}) {
     flags_.out_path = dir_.Join(name);
     ASSERT_TRUE(Run(kTexts).status.ok());
@@ -190,7 +190,7 @@ TEST_F(EmbedTest, VectorsOfAnotherModelUnderTheSameNameAreRefused) {
   expect_refused("\"truncates\" true, this run has false");
   flags_.encoding.truncates = true;
 
-  // A shorter input: both the file that says so, and what follows from it.
+  // A shorter maximum: the changed file, and the changed length.
   tiny_.AddFile("sentence_bert_config.json", {{"max_seq_length", 7}, {"do_lower_case", false}});
   tiny_.Write();
   expect_refused("\"max_input_tokens\"");
@@ -208,7 +208,7 @@ TEST_F(EmbedTest, VectorsOfAnotherModelUnderTheSameNameAreRefused) {
   EXPECT_TRUE(Run(kTexts).status.ok());
 }
 
-TEST_F(EmbedTest, VectorsOfAnOlderVersionAreRefusedWithAWord) {
+TEST_F(EmbedTest, VectorsOfOlderVersionAreRejectedWithHint) {
   flags_.out_path = dir_.Join("v.npy");
   ASSERT_TRUE(Run(kTexts).status.ok());
   auto settings = nlohmann::ordered_json::parse(Contents(SettingsPath(flags_.out_path)));
@@ -219,7 +219,7 @@ TEST_F(EmbedTest, VectorsOfAnOlderVersionAreRefusedWithAWord) {
                             flags_.out_path + " to begin anew");
 }
 
-TEST_F(EmbedTest, WhatGoesBeforeATextIsAPromptOrAnInstruction) {
+TEST_F(EmbedTest, PromptNameOrInstructionPrecedesText) {
   const auto want = Vectors("the query: one token");
   flags_.prompt_name = "query";
   EXPECT_EQ(Vectors("one token"), want);
@@ -232,21 +232,21 @@ TEST_F(EmbedTest, WhatGoesBeforeATextIsAPromptOrAnInstruction) {
   ExpectRefused("one token", "--instruction: not valid UTF-8");
 }
 
-TEST_F(EmbedTest, DimensionsHaveABound) {
+TEST_F(EmbedTest, DimensionsAreBounded) {
   flags_.dimensions = 3;
   EXPECT_THAT(Vectors("one token")[0], SizeIs(3));
   flags_.dimensions = 37;
   ExpectRefused("one token", "--dimensions: 37 not in [1, 36]");
 }
 
-TEST_F(EmbedTest, LongTextsAreCutOrRefused) {
+TEST_F(EmbedTest, LongTextsAreTruncatedOrRejected) {
   std::string text;
   for (int i = 0; i < 28; ++i) text += "one ";
   const auto want = Vectors(text);
   EXPECT_EQ(Vectors(text + "more"), want);
   flags_.encoding.truncates = false;
   ExpectRefused("one\n" + text + "more\n", "standard input line 2: more than 30 tokens");
-  // What came before it is there, but a run that cuts makes another file.
+  // Earlier vectors are written, but a run that truncates needs another file.
   flags_.out_path = dir_.Join("v.npy");
   ExpectRefused("one\n" + text + "more\n", "line 2");
   EXPECT_TRUE(fs::exists(flags_.out_path + ".part"));
@@ -254,7 +254,7 @@ TEST_F(EmbedTest, LongTextsAreCutOrRefused) {
   ExpectRefused("one\n" + text + "more\n", "\"truncates\" false, this run has true");
 }
 
-TEST_F(EmbedTest, WhatIsNoTextOrNoModelIsRefused) {
+TEST_F(EmbedTest, RejectsBadTextAndModel) {
   ExpectRefused("", "holds no text");
   ExpectRefused("a\n\nb", "standard input line 2: the text is empty");
   ExpectRefused("a\nb\xFF", "standard input line 2: not valid UTF-8 at byte 1");
@@ -275,7 +275,7 @@ TEST_F(EmbedTest, WhatIsNoTextOrNoModelIsRefused) {
   EXPECT_TRUE(absl::IsNotFound(Run("a").status));
 }
 
-TEST_F(EmbedTest, WhatIsThereIsNeverWrittenOver) {
+TEST_F(EmbedTest, ExistingFileIsNeverOverwritten) {
   const std::string text = dir_.Write("texts.jsonl", "\"a\"\n");
   flags_.in.path = flags_.out_path = text;
   ExpectRefused("", "is there already, and no " + text + ".json says that it holds vectors");
@@ -295,18 +295,18 @@ TEST_F(EmbedTest, WhatIsThereIsNeverWrittenOver) {
   ASSERT_TRUE(Run(kTexts).status.ok());
   EXPECT_EQ(fs::last_write_time(flags_.out_path), written);
 
-  // Who was told to remove the vectors has done so.
+  // The user removes the vectors, as the message says.
   fs::remove(flags_.out_path);
   EXPECT_TRUE(Run("the cat\n").status.ok());
 }
 
-TEST_F(EmbedTest, ADeviceIsNoPlaceForAFile) {
+TEST_F(EmbedTest, DeviceAsOutputIsRejected) {
   flags_.out_path = dir_.Join("v.npy");
   fs::create_symlink("/dev/full", flags_.out_path);
   ExpectRefused("a", "not a regular file");
 }
 
-TEST_F(EmbedTest, FileThatWouldGrowTooLargeIsAnError) {
+TEST_F(EmbedTest, OversizedFileIsError) {
   std::string texts;
   for (int i = 0; i < 400; ++i) texts += "one token\n";
   const std::string in = dir_.Write("many.txt", texts);
@@ -318,7 +318,7 @@ TEST_F(EmbedTest, FileThatWouldGrowTooLargeIsAnError) {
   }
 }
 
-TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
+TEST_F(EmbedTest, ReadsFilesAndReportsTruncation) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += "one ";
   const std::string in = dir_.Write("a.txt", text + "\ntoken\n");
@@ -355,7 +355,7 @@ TEST_F(EmbedTest, TheProgramReadsFilesAndSaysWhatItCut) {
   EXPECT_EQ(RunBinary({"embed", "--text", "a"}).exit_code, 2);
 }
 
-TEST_F(EmbedTest, SparseVectorsAreWrittenAndTakenUpAgain) {
+TEST_F(EmbedTest, SparseVectorsAreWrittenAndResumed) {
   tiny_.AddHeads();
   flags_.sparse = true;
   const Outcome outcome = Run("the text of it\none token one\n");

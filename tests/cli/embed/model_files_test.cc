@@ -23,7 +23,7 @@ uint64_t HashOf(std::string_view bytes) {
 }
 
 // Values of the package xxhash 3.5 of Python.
-TEST(Xxh64Test, IsXxhsums) {
+TEST(Xxh64Test, MatchesXxhsum) {
   EXPECT_EQ(HashOf(""), 0xef46db3751d8e999u);
   EXPECT_EQ(HashOf("a"), 0xd24ec4f1a98c6e5bu);
   EXPECT_EQ(HashOf("abc"), 0x44bc2cf5ad770999u);
@@ -37,7 +37,7 @@ TEST(Xxh64Test, IsXxhsums) {
   EXPECT_EQ(HashOf(std::string_view(bytes).substr(0, 1000)), 0x25275608a9cfc168u);
 }
 
-TEST(Xxh64Test, PiecesMakeTheSameHash) {
+TEST(Xxh64Test, PiecesGiveSameHash) {
   std::string bytes;
   for (int i = 0; i < 200; ++i) bytes.push_back(static_cast<char>(i * i));
   for (const size_t piece : {1, 7, 31, 32, 33, 64, 150}) {
@@ -47,7 +47,7 @@ TEST(Xxh64Test, PiecesMakeTheSameHash) {
   }
 }
 
-TEST(ModelFilesTest, HoldsWhatDecidesAndNothingElse) {
+TEST(ModelFilesTest, HashesRelevantFilesOnly) {
   const TempDir dir;
   dir.Write("config.json", "abc");
   dir.Write("README.md", "abc");
@@ -73,7 +73,7 @@ TEST(ModelFilesTest, HoldsWhatDecidesAndNothingElse) {
   EXPECT_TRUE(ModelFiles::Read(dir.path())->hashes().contains("pytorch_model.bin"));
 }
 
-TEST(ModelFilesTest, AFileThatChangesAfterwardsIsNamed) {
+TEST(ModelFilesTest, ChangedFileIsNamed) {
   const TempDir dir;
   dir.Write("config.json", "abc");
   const std::string weights = dir.Write("model.safetensors", "abc");

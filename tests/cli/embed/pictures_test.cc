@@ -69,7 +69,7 @@ class PicturesTest : public testing::Test {
   std::string model_, folder_;
 };
 
-TEST_F(PicturesTest, EmbedReadsAFolder) {
+TEST_F(PicturesTest, EmbedReadsFolder) {
   const Outcome outcome = RunEmbed(folder_);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   const std::vector<std::string> lines = Lines(outcome.out);
@@ -106,7 +106,7 @@ TEST_F(PicturesTest, SearchRanksPicturesByText) {
   EXPECT_THAT(std::string(RunSearch(flags).status.message()), HasSubstr("texts"));
 }
 
-TEST_F(PicturesTest, WhatIsWrongWithAFolderIsNamed) {
+TEST_F(PicturesTest, BadFoldersAreNamed) {
   const auto error = [](const Outcome& outcome) {
     EXPECT_FALSE(outcome.status.ok());
     return std::string(outcome.status.message());
@@ -130,7 +130,7 @@ TEST_F(PicturesTest, WhatIsWrongWithAFolderIsNamed) {
   EXPECT_THAT(error(RunSearch(flags)), HasSubstr("--rerank-model: rerankers read texts"));
 }
 
-TEST_F(PicturesTest, WhatIsNoFileIsLeftOutWithAWord) {
+TEST_F(PicturesTest, NonFilesAreSkippedWithNote) {
   fs::create_directory(folder_ + "/d.png");
   fs::create_symlink("nowhere", folder_ + "/e.png");
   ASSERT_EQ(mkfifo((folder_ + "/f.png").c_str(), 0600), 0);
@@ -144,7 +144,7 @@ TEST_F(PicturesTest, WhatIsNoFileIsLeftOutWithAWord) {
   }
 }
 
-TEST_F(PicturesTest, ThePreprocessorMustFitTheModel) {
+TEST_F(PicturesTest, PreprocessorMustFitModel) {
   golden_.processor["crop_size"] = 18;
   model_ = golden_.Write();
   const Outcome outcome = RunEmbed(folder_);

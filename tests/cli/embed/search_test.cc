@@ -77,7 +77,7 @@ class SearchTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(SearchTest, TheTextItselfIsMostLikeIt) {
+TEST_F(SearchTest, TextIsMostSimilarToItself) {
   const auto rows = Rows(RunSearch());
   ASSERT_THAT(rows, SizeIs(4));
   EXPECT_EQ(rows[0]["text"], "one token");
@@ -93,7 +93,7 @@ TEST_F(SearchTest, TheTextItselfIsMostLikeIt) {
   EXPECT_EQ(lines[1], "   1    1.0000       3  one token");
 }
 
-TEST_F(SearchTest, ATextInTheTableSteersNoTerminal) {
+TEST_F(SearchTest, TableEscapesControlCharacters) {
   search_.json = false;
   search_.in.jsonl = true;
   const Outcome outcome = RunSearch(R"("a\nb\u001b[31m\u009bc\u00e4\u007f")");
@@ -101,7 +101,7 @@ TEST_F(SearchTest, ATextInTheTableSteersNoTerminal) {
   EXPECT_THAT(Lines(outcome.out)[1], HasSubstr("       1  a b [31m  c\xC3\xA4 "));
 }
 
-TEST_F(SearchTest, PromptsGoBeforeQueryAndTexts) {
+TEST_F(SearchTest, PromptsPrecedeQueryAndTexts) {
   embedder_.AddFile("config_sentence_transformers.json",
                     {{"prompts", {{"query", "the "}, {"document", "return the "}}}});
   search_.query = "return the string";
@@ -112,7 +112,7 @@ TEST_F(SearchTest, PromptsGoBeforeQueryAndTexts) {
               rows[rows[0]["index"] == 1 ? 0 : 1]["score"].get<double>(), 1e-6);
 }
 
-TEST_F(SearchTest, AnIndexKeepsTheVectors) {
+TEST_F(SearchTest, IndexKeepsVectors) {
   const Outcome want = RunSearch();
   search_.index_path = dir_.Join("index.npy");
   EXPECT_EQ(RunSearch().out, want.out);
@@ -144,7 +144,7 @@ TEST_F(SearchTest, AnIndexKeepsTheVectors) {
   ExpectRefused(RunSearch(), "does not end in .npy");
 }
 
-TEST_F(SearchTest, ARerankerRanksTheBestOnes) {
+TEST_F(SearchTest, RerankerRanksBestCandidates) {
   const auto reranked = Rows(RunRerank());
   ASSERT_THAT(reranked, SizeIs(4));
   search_.rerank_model = rerank_.encoding.model.model;
@@ -154,7 +154,7 @@ TEST_F(SearchTest, ARerankerRanksTheBestOnes) {
   EXPECT_EQ(Rows(RunSearch())[0]["text"], "one token");
 }
 
-TEST_F(SearchTest, WhatIsNoRerankerIsToldBeforeTextsAreEmbedded) {
+TEST_F(SearchTest, BadRerankerIsReportedBeforeEmbedding) {
   search_.index_path = dir_.Join("index.npy");
   search_.rerank_model = search_.encoding.model.model;
   ExpectRefused(RunSearch(), "makes vectors");
@@ -166,7 +166,7 @@ TEST_F(SearchTest, WhatIsNoRerankerIsToldBeforeTextsAreEmbedded) {
   EXPECT_FALSE(fs::exists(search_.index_path));
 }
 
-TEST_F(SearchTest, ScoresAreWhatIsAskedFor) {
+TEST_F(SearchTest, ScoresFollowFlag) {
   const auto sigmoid = Rows(RunRerank());
   rerank_.scores = EncodeWish::Scores::kRaw;
   const auto raw = Rows(RunRerank());
@@ -183,7 +183,7 @@ TEST_F(SearchTest, ScoresAreWhatIsAskedFor) {
   EXPECT_THAT(Rows(RunRerank()), SizeIs(2));
 }
 
-TEST_F(SearchTest, WhatIsNoInputIsRefused) {
+TEST_F(SearchTest, RejectsBadInput) {
   ExpectRefused(RunSearch(""), "holds no text");
   ExpectRefused(RunRerank("\n\n"), "holds no text");
   ExpectRefused(RunSearch("a\nb\xFF"), "standard input line 2: not valid UTF-8");
@@ -201,7 +201,7 @@ TEST_F(SearchTest, WhatIsNoInputIsRefused) {
   ExpectRefused(RunRerank(), "--query: the text is empty");
 }
 
-TEST_F(SearchTest, ModelsThatDoNotFitAreRefused) {
+TEST_F(SearchTest, RejectsUnsuitableModels) {
   std::swap(search_.encoding.model.model, rerank_.encoding.model.model);
   ExpectRefused(RunSearch(), "a classifier");
   ExpectRefused(RunRerank(), "makes vectors");
@@ -219,7 +219,7 @@ TEST_F(SearchTest, ModelsThatDoNotFitAreRefused) {
   ExpectRefused(RunSearch(), "has 2 labels, a reranker has 1");
 }
 
-TEST_F(SearchTest, TheProgramTakesAQueryInEitherPlace) {
+TEST_F(SearchTest, QueryIsAcceptedInEitherPlace) {
   const std::string in = dir_.Write("a.txt", kTexts);
   const Args model = {"--model", search_.encoding.model.model, "--in", in, "--top", "1"};
   const ProcessOutcome positional = RunBinary(Args{"search", "one token"} + model);
@@ -247,7 +247,7 @@ TEST_F(SearchTest, TheProgramTakesAQueryInEitherPlace) {
   }
 }
 
-TEST_F(SearchTest, TextsAreComparedBySparseAndMultiVectorsToo) {
+TEST_F(SearchTest, SparseAndMultiVectorsRankTexts) {
   for (const auto& [scoring, words] :
        {std::pair(SearchScoring::kSparse, "makes no sparse vectors"),
         std::pair(SearchScoring::kColbert, "makes no multi-vectors")}) {

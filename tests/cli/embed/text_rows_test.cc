@@ -44,13 +44,13 @@ class TextRowsTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(TextRowsTest, ALineIsAText) {
+TEST_F(TextRowsTest, EachLineIsOneText) {
   EXPECT_THAT(Texts("one\r\n two \n{\"text\": 3}"),
               ElementsAre("1:one", "2: two ", "3:{\"text\": 3}"));
   EXPECT_THAT(Texts("one\n"), ElementsAre("1:one"));
 }
 
-TEST_F(TextRowsTest, BlankLinesAreRefusedOrSkipped) {
+TEST_F(TextRowsTest, BlankLinesAreRejectedOrSkipped) {
   ExpectRefused("one\n\ntwo\n", "standard input line 2: the text is empty");
   ExpectRefused("one\n \t\r\n", "standard input line 2: the text is empty");
   EXPECT_THAT(Texts("\none\n\n \r\ntwo\n\n", BlankLines::kSkipped), ElementsAre("2:one", "5:two"));
@@ -61,7 +61,7 @@ TEST_F(TextRowsTest, BlankLinesAreRefusedOrSkipped) {
   }
 }
 
-TEST_F(TextRowsTest, ALineOfJsonIsAStringOrAnObject) {
+TEST_F(TextRowsTest, JsonLineIsStringOrObject) {
   flags_.jsonl = true;
   EXPECT_THAT(Texts("\"a\\nb\"\n\n{\"text\": \"c\", \"id\": 7}\n"), ElementsAre("1:a\nb", "3:c"));
   ExpectRefused("\"a\"\n{", "standard input line 2: not valid JSON");
@@ -75,13 +75,13 @@ TEST_F(TextRowsTest, ALineOfJsonIsAStringOrAnObject) {
   EXPECT_THAT(Texts("{\"body\": \"a\", \"text\": \"b\"}"), ElementsAre("1:a"));
 }
 
-TEST_F(TextRowsTest, WhatIsNotUtf8IsRefusedWithLineAndByte) {
+TEST_F(TextRowsTest, InvalidUtf8IsRejectedWithLineAndByte) {
   ExpectRefused("good\nb\xFF", "standard input line 2: not valid UTF-8 at byte 1");
   flags_.jsonl = true;
   ExpectRefused("\"\xC0\x80\"", "standard input line 1: not valid UTF-8 at byte 1");
 }
 
-TEST_F(TextRowsTest, AFilesEndingSaysWhatItsLinesAre) {
+TEST_F(TextRowsTest, FileExtensionSelectsFormat) {
   flags_.path = dir_.Write("a.jsonl", "\"x\"\n");
   EXPECT_THAT(Texts(""), ElementsAre("1:x"));
   flags_.path = dir_.Write("a.txt", "\"x\"\n\n");

@@ -18,14 +18,14 @@ std::vector<int64_t> RowsOf(const std::vector<ScoredRow>& ranking) {
   return rows;
 }
 
-TEST(TopRowsTest, TheBestComeFirstAndOfEqualOnesTheFirst) {
+TEST(TopRowsTest, BestFirstAndTiesKeepOrder) {
   const std::vector<float> scores = {0.5f, 2.0f, -1.0f, 2.0f, 0.5f};
   EXPECT_THAT(RowsOf(TopScores(scores, 4)), ElementsAre(1, 3, 0, 4));
   EXPECT_THAT(RowsOf(TopScores(scores, 100)), ElementsAre(1, 3, 0, 4, 2));
   EXPECT_THAT(RowsOf(TopScores({}, 3)), ElementsAre());
 }
 
-TEST(TopRowsTest, SimilaritiesAreSentenceTransformers) {
+TEST(TopRowsTest, SimilaritiesMatchSentenceTransformers) {
   ThreadPool pool(1);
   const std::vector<float> rows = {3, 4, 0, 0, -6, 8};
   const std::vector<float> query = {2, 0};
@@ -38,7 +38,7 @@ TEST(TopRowsTest, SimilaritiesAreSentenceTransformers) {
   EXPECT_THAT(of(Similarity::kManhattan), ElementsAre(-5, -2, -16));
 }
 
-TEST(TopRowsTest, SumsAreRightForAnyWidthAndTheSameWithAnyNumberOfThreads) {
+TEST(TopRowsTest, SumsAreExactForAnyWidthAndThreadCount) {
   std::mt19937 random(7);
   std::normal_distribution<float> normal;
   for (const int64_t width : {1, 15, 16, 17, 36, 384}) {

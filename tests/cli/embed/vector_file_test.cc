@@ -30,7 +30,7 @@ MATCHER_P(Holds, value, "") { return arg.ok() && *arg == value; }
 
 std::string Contents(const std::string& path) { return ReadFile(path, 1 << 20).value(); }
 
-/// Of 3 rows, [3, 2].
+/// A file of 3 rows, [3, 2].
 class VectorFileTest : public ::testing::TestWithParam<const char*> {
  protected:
   absl::StatusOr<std::unique_ptr<VectorFile>> Open() {
@@ -60,7 +60,7 @@ class VectorFileTest : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Endings, VectorFileTest, ::testing::Values("npy", "jsonl"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(VectorFileTest, HasItsNameOnceAllRowsAreThere) {
+TEST_P(VectorFileTest, GetsFinalNameWhenComplete) {
   {
     const auto file = OpenOrDie();
     for (const auto& row : rows_) ASSERT_TRUE(file->Append(row).ok());
@@ -78,7 +78,7 @@ TEST_P(VectorFileTest, HasItsNameOnceAllRowsAreThere) {
   }
 }
 
-TEST_P(VectorFileTest, GoesOnWhereverItWasCut) {
+TEST_P(VectorFileTest, ResumesAfterAnyTruncation) {
   {
     const auto file = OpenOrDie();
     for (const auto& row : rows_) ASSERT_TRUE(file->Append(row).ok());
@@ -101,7 +101,7 @@ TEST_P(VectorFileTest, GoesOnWhereverItWasCut) {
   }
 }
 
-TEST_P(VectorFileTest, WhatAPowerFailureLeftEmptyIsComputedAgain) {
+TEST_P(VectorFileTest, RowsLostInPowerFailureAreRecomputed) {
   {
     const auto file = OpenOrDie();
     for (const auto& row : rows_) ASSERT_TRUE(file->Append(row).ok());
@@ -125,7 +125,7 @@ TEST_P(VectorFileTest, WhatAPowerFailureLeftEmptyIsComputedAgain) {
   }
 }
 
-TEST_P(VectorFileTest, GoesOnWhereverItWasStoppedWhileItGotItsName) {
+TEST_P(VectorFileTest, ResumesAfterInterruptedRename) {
   // A directory takes no file's name, so it stops there.
   for (const std::string& stop : {SettingsPath(path_), path_}) {
     SCOPED_TRACE(stop);
@@ -158,12 +158,12 @@ TEST_P(VectorFileTest, GoesOnWhereverItWasStoppedWhileItGotItsName) {
   EXPECT_THAT(IsWritten(path_, kSettings), Holds(true));
 }
 
-TEST_P(VectorFileTest, WithoutARowNothingIsLeft) {
+TEST_P(VectorFileTest, WithoutRowsNothingIsLeft) {
   OpenOrDie();
   EXPECT_TRUE(fs::is_empty(dir_.path()));
 }
 
-TEST_P(VectorFileTest, WhatAnotherRunHasLeftIsRefused) {
+TEST_P(VectorFileTest, FilesOfOtherRunAreRejected) {
   {
     const auto file = OpenOrDie();
     ASSERT_TRUE(file->Append(rows_[0]).ok());
@@ -193,7 +193,7 @@ TEST_P(VectorFileTest, WhatAnotherRunHasLeftIsRefused) {
   ExpectRefused("holds 4 rows, more than 3");
 }
 
-TEST_P(VectorFileTest, WhatCannotBeWrittenIsRefused) {
+TEST_P(VectorFileTest, UnwritablePathIsRejected) {
   fs::create_directory(path_);
   ExpectRefused("not a regular file");
   fs::remove(path_);
@@ -201,7 +201,7 @@ TEST_P(VectorFileTest, WhatCannotBeWrittenIsRefused) {
       absl::IsUnavailable(VectorFile::Open(dir_.Join("none/v.npy"), kSettings, 3, 2).status()));
 }
 
-TEST_P(VectorFileTest, NothingElseThatHasOneOfItsNamesIsWrittenOver) {
+TEST_P(VectorFileTest, ExistingFilesAreNotOverwritten) {
   const std::string elsewhere = dir_.Write("elsewhere", kSettings.dump());
   for (const std::string& name : {path_, SettingsPath(path_), part_, SettingsPath(part_)}) {
     SCOPED_TRACE(name);
@@ -229,7 +229,7 @@ TEST_P(VectorFileTest, NothingElseThatHasOneOfItsNamesIsWrittenOver) {
   }
 }
 
-TEST_P(VectorFileTest, WhatGetsOneOfItsNamesWhileItIsWrittenIsNotWrittenOver) {
+TEST_P(VectorFileTest, FilesCreatedDuringWriteAreNotOverwritten) {
   for (const std::string& name : {path_, SettingsPath(path_)}) {
     SCOPED_TRACE(name);
     const auto file = OpenOrDie();
@@ -243,7 +243,7 @@ TEST_P(VectorFileTest, WhatGetsOneOfItsNamesWhileItIsWrittenIsNotWrittenOver) {
   EXPECT_EQ(OpenOrDie()->num_done(), 3);
 }
 
-TEST_P(VectorFileTest, WithoutSpaceForItsSettingsNothingIsLeft) {
+TEST_P(VectorFileTest, FailedSettingsWriteLeavesNothing) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
@@ -254,7 +254,7 @@ TEST_P(VectorFileTest, WithoutSpaceForItsSettingsNothingIsLeft) {
   EXPECT_TRUE(fs::is_empty(dir_.path()));
 }
 
-TEST_P(VectorFileTest, WhatARunLeftBeforeItsFirstRowIsTakenUp) {
+TEST_P(VectorFileTest, ResumesRunStoppedBeforeFirstRow) {
   dir_.Write(fs::path(part_).filename(), "");
   OpenOrDie();  // killed before it wrote its settings
   dir_.Write(fs::path(part_).filename(), "");
@@ -263,7 +263,7 @@ TEST_P(VectorFileTest, WhatARunLeftBeforeItsFirstRowIsTakenUp) {
   EXPECT_TRUE(fs::is_empty(dir_.path()));
 }
 
-TEST(VectorFileNameTest, OtherEndingsAreRefused) {
+TEST(VectorFileNameTest, OtherExtensionsAreRejected) {
   const TempDir dir;
   for (const char* const name : {"v.csv", "v", "npy"}) {
     const auto file = VectorFile::Open(dir.Join(name), kSettings, 3, 2);
@@ -271,7 +271,7 @@ TEST(VectorFileNameTest, OtherEndingsAreRefused) {
   }
 }
 
-TEST(NpyTest, HeaderIsNumpys) {
+TEST(NpyTest, HeaderMatchesNumpy) {
   // numpy.lib.format.magic(1, 0), then what numpy.save writes for np.zeros((3, 2), "<f4").
   const std::string header = NpyHeader(3, 2);
   EXPECT_EQ(header.size(), 128u);
@@ -282,7 +282,7 @@ TEST(NpyTest, HeaderIsNumpys) {
   EXPECT_EQ(NpyHeader(int64_t{1} << 40, 123456789).size() % 64, 0u);
 }
 
-TEST(NpyTest, OtherFilesAreRefused) {
+TEST(NpyTest, OtherFilesAreRejected) {
   const TempDir dir;
   const std::string header = NpyHeader(1, 2);
   const auto refusal = [&dir](const std::string& contents) {

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const Args kLeast = {"--model", "m", "--prompt", "p"};
 
-TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
+TEST(FlagsTest, DefaultsMatchDocumentation) {
   const absl::StatusOr<RunFlags> flags = ParseRunFlags(kLeast);
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->models.model, "m");
@@ -40,7 +40,7 @@ TEST(FlagsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_FALSE(flags->json);
 }
 
-TEST(FlagsTest, WhatFindsRowsAndSizes) {
+TEST(FlagsTest, ReadsDiscoveryAndAutoSizeFlags) {
   const auto flags =
       ParseRunFlags(kLeast + Args{"--vocab", "l.json:auto=5..9", "--dynamic-capacity", "7",
                                   "--continuation-rows", "3", "--coverage-floor", "0.5"});
@@ -60,7 +60,7 @@ TEST(FlagsTest, WhatFindsRowsAndSizes) {
   }
 }
 
-TEST(FlagsTest, NamesThatOtherServersGiveAreTaken) {
+TEST(FlagsTest, AcceptsNamesOfOtherServers) {
   const auto flags = ParseRunFlags({"--model-path", "m", "--prompt", "p", "--dtype", "bfloat16"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->models.model, "m");
@@ -135,7 +135,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_TRUE(flags->json);
 }
 
-TEST(FlagsTest, CompareHasTheFlagsOfGenerateAndItsOwn) {
+TEST(FlagsTest, CompareHasGenerateFlagsAndItsOwn) {
   const absl::StatusOr<CompareFlags> least = ParseCompareFlags(kLeast);
   ASSERT_TRUE(least.ok()) << least.status();
   EXPECT_FALSE(least->sweep);
@@ -151,13 +151,13 @@ TEST(FlagsTest, CompareHasTheFlagsOfGenerateAndItsOwn) {
   }
 }
 
-TEST(FlagsTest, PromptMayBeginWithADash) {
+TEST(FlagsTest, PromptMayBeginWithDash) {
   const absl::StatusOr<RunFlags> flags = ParseRunFlags({"--model", "m", "--prompt", "--seed"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->prompt, "--seed");
 }
 
-TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
+TEST(FlagsTest, RejectsOutOfBoundsWithFlagValueAndBound) {
   struct Case {
     const char *flag, *value, *bound;
   };
@@ -207,7 +207,7 @@ TEST(FlagsTest, ValuesOutOfBoundsAreRefusedWithFlagValueAndBound) {
   }
 }
 
-TEST(FlagsTest, BadVocabIsRefusedWithTheFlag) {
+TEST(FlagsTest, BadVocabNamesFlag) {
   for (const char* value : {"ratio:0", "ratio:nan", "ratio:-0.5", "ratio:1.01", "ratio:", "ratio:x",
                             "l.json:top=0", "l.json:top=-4", "l.json:top=x", "l.json:ratio=0",
                             "l.json:coverage=nan", "l.json:coverage=1.5", ""}) {
@@ -218,7 +218,7 @@ TEST(FlagsTest, BadVocabIsRefusedWithTheFlag) {
   }
 }
 
-TEST(FlagsTest, NeedsAModelAndExactlyOnePromptFlag) {
+TEST(FlagsTest, RequiresModelAndExactlyOnePromptFlag) {
   EXPECT_FALSE(ParseRunFlags({"--prompt", "p"}).ok());
   EXPECT_FALSE(ParseRunFlags({"--model", "m"}).ok());
   EXPECT_FALSE(ParseRunFlags(kLeast + Args{"--prompts", "f"}).ok());

@@ -32,7 +32,7 @@ ServeFlags Flags(std::vector<std::string> api_keys, std::string api_key_file,
   return flags;
 }
 
-/// What ReadKeys says of these; on stderr in `warnings`.
+/// Returns the error of ReadKeys, and its standard error in `warnings`.
 std::string KeysError(const ServeFlags& flags, std::string& warnings) {
   testing::internal::CaptureStderr();
   const absl::Status status = ReadKeys(flags).status();
@@ -40,7 +40,7 @@ std::string KeysError(const ServeFlags& flags, std::string& warnings) {
   return std::string(status.message());
 }
 
-TEST(KeysTest, AnEmptyKeyInTheEnvironmentIsNoOpenServer) {
+TEST(KeysTest, EmptyKeyInEnvironmentIsRejected) {
   for (const char* name : {"SHORTLIST_API_KEY", "SHORTLIST_ADMIN_KEY"}) {
     for (const char* value : {"", " ", "two words", "key "}) {
       const Variable variable(name, value);
@@ -51,7 +51,7 @@ TEST(KeysTest, AnEmptyKeyInTheEnvironmentIsNoOpenServer) {
   }
 }
 
-TEST(KeysTest, FlagsComeBeforeTheEnvironmentAndTheFileComesWithBoth) {
+TEST(KeysTest, FlagsOverrideEnvironmentAndFileAddsToBoth) {
   const TempDir dir;
   const std::string file = dir.Write("keys", "bob one\ntwo\n");
   chmod(file.c_str(), 0600);

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// What a shell command writes, and its exit status.
+/// Output and exit status of a shell command.
 std::pair<int, std::string> Shell(const std::string& command) {
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {-1, ""};
@@ -40,7 +40,7 @@ class CompletionTest : public testing::Test {
  protected:
   void SetUp() override { dir_.Write("script", BashCompletion(DescribeCommand(line_.app()))); }
 
-  /// What bash offers for the last of the words.
+  /// Returns the completions of bash for the last word.
   std::vector<std::string> Offered(const std::string& words) {
     const auto [status, out] =
         Shell(absl::StrCat("cd ", dir_.Join(""),
@@ -74,13 +74,13 @@ TEST_F(CompletionTest, BashOffersCommandsFlagsValuesAndFiles) {
   EXPECT_THAT(Offered("generate --temperature \"\""), IsEmpty());
 }
 
-TEST_F(CompletionTest, BashDoesNotOfferTheFlagsOfOtherCommands) {
+TEST_F(CompletionTest, BashDoesNotOfferFlagsOfOtherCommands) {
   EXPECT_THAT(Offered("generate --"), Not(Contains("--admin-key")));
   EXPECT_THAT(Offered("serve --"), Not(Contains("--tensor-parallel-size")));
   EXPECT_THAT(Offered("serve --"), Contains("--admin-key"));
 }
 
-TEST_F(CompletionTest, TheScriptForZshParsesAndNamesEveryCommand) {
+TEST_F(CompletionTest, ZshScriptParsesAndNamesEveryCommand) {
   const std::string script = ZshCompletion(DescribeCommand(line_.app()));
   EXPECT_THAT(script, HasSubstr("#compdef shortlist\n"));
   EXPECT_THAT(script, HasSubstr("_shortlist_vocab_coverage() {"));
@@ -91,7 +91,7 @@ TEST_F(CompletionTest, TheScriptForZshParsesAndNamesEveryCommand) {
   EXPECT_EQ(Shell(absl::StrCat("zsh -n ", dir_.Join("_shortlist"), " 2>&1")).second, "");
 }
 
-TEST_F(CompletionTest, TheManualPageHasEveryFlagAndRendersWithoutAWarning) {
+TEST_F(CompletionTest, ManualPageHasEveryFlagAndNoWarning) {
   const CommandSpec program = DescribeCommand(line_.app());
   dir_.Write("shortlist.1", ManPage(program, "1.2.3"));
   const std::string page = ManPage(program, "1.2.3");
@@ -112,7 +112,7 @@ TEST_F(CompletionTest, TheManualPageHasEveryFlagAndRendersWithoutAWarning) {
   EXPECT_EQ(out, "");
 }
 
-TEST(CompletionCommandTest, TheProgramWritesWhatItsFlagsAre) {
+TEST(CompletionCommandTest, WritesItsFlags) {
   for (const char* shell : {"bash", "zsh"}) {
     const ProcessOutcome outcome = RunBinary({"completion", shell});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -22,7 +22,7 @@ void Flatten(const CommandSpec& command, std::vector<const CommandSpec*>& all) {
   for (const CommandSpec& below : command.commands) Flatten(below, all);
 }
 
-TEST(HelpTextTest, NoLineIsWiderThanTheTerminal) {
+TEST(HelpTextTest, NoLineExceedsTerminalWidth) {
   const CommandLine line;
   const CommandSpec program = DescribeCommand(line.app());
   std::vector<const CommandSpec*> all;
@@ -37,7 +37,7 @@ TEST(HelpTextTest, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(HelpTextTest, FlagsStandBelowTheirTopics) {
+TEST(HelpTextTest, FlagsAreGroupedByTopic) {
   const CommandSpec command{
       .name = "run",
       .path = "p run",
@@ -71,7 +71,7 @@ TEST(HelpTextTest, FlagsStandBelowTheirTopics) {
             "  --b on|off    Other (not with --a)\n");
 }
 
-TEST(HelpTextTest, ALongNameStandsAboveItsDescriptionAndBreaksWhereItMay) {
+TEST(HelpTextTest, LongNameGetsItsOwnLineAndWraps) {
   const CommandSpec command{.path = "p",
                             .description = "D",
                             .flags = {{.names = {"--vocab"},
@@ -83,7 +83,7 @@ TEST(HelpTextTest, ALongNameStandsAboveItsDescriptionAndBreaksWhereItMay) {
                                                "              Text\n"));
 }
 
-TEST(HelpTextTest, ServesFlagsAreGroupedAndForeignOnesHidden) {
+TEST(HelpTextTest, ServeFlagsAreGroupedAndForeignOnesHidden) {
   const CommandLine line;
   const std::string help = HelpText(DescribeCommand(*line.app().get_subcommand("serve")), 80);
   for (const char* topic : {"\nModels:\n", "\nRows that a draft step scores:\n", "\nDrafting:\n",
@@ -93,14 +93,14 @@ TEST(HelpTextTest, ServesFlagsAreGroupedAndForeignOnesHidden) {
   EXPECT_THAT(help, Not(HasSubstr("--tensor-parallel-size")));
 }
 
-TEST(HelpTextTest, ADraftIsOfAnyModelWithTheTargetsTokenizer) {
+TEST(HelpTextTest, DraftHelpNamesTokenizerRequirement) {
   ASSERT_EQ(setenv("COLUMNS", "200", /*overwrite=*/1), 0);
   const ProcessOutcome help = RunBinary({"chat", "--help"});
   unsetenv("COLUMNS");
   EXPECT_THAT(help.out, HasSubstr("a smaller model with the target's"));
 }
 
-TEST(HelpTextTest, TheWidthIsThatOfColumnsWhereThereIsNoTerminal) {
+TEST(HelpTextTest, ColumnsSetsWidthWithoutTerminal) {
   const ProcessOutcome help = RunBinary({"generate", "--help"});  // COLUMNS is not set: 80
   EXPECT_EQ(help.exit_code, 0);
   ASSERT_EQ(setenv("COLUMNS", "50", /*overwrite=*/1), 0);

@@ -37,7 +37,7 @@ constexpr int64_t kMaxBytes = int64_t{1} << 30;
 const char* const kText = "The vector class is a class of the standard library.\n";
 const char* const kRows = "{\"text\": \"a class\", \"answer\": \"a vector\"}\n";
 
-/// `shortlist vocab build`, and what it reads and leaves behind.
+/// `shortlist vocab build`, with its input and output files.
 class BuildTest : public ::testing::Test {
  protected:
   static std::string Tokenizer() { return SourcePath("models/demo/target/tokenizer.model"); }
@@ -68,7 +68,7 @@ class BuildTest : public ::testing::Test {
   std::string err_;
 };
 
-TEST_F(BuildTest, CountsOfTextsThatHaveChangedAreRefused) {
+TEST_F(BuildTest, CountsOfChangedTextsAreRejected) {
   const std::string log = dir_.Write("log.txt", kText), counts = dir_.Join("c"),
                     out = dir_.Join("l.vocab.json");
   const Args args = {"--text", log, "--counts", counts, "--out", out};
@@ -92,7 +92,7 @@ TEST_F(BuildTest, CountsOfTextsThatHaveChangedAreRefused) {
   EXPECT_EQ(Contents(counts), kept);
 }
 
-TEST_F(BuildTest, TheFlagsThatLeaveOutAllSuccessorsAreNamed) {
+TEST_F(BuildTest, NamesFlagsThatExcludeAllSuccessors) {
   const std::string text = dir_.Write("a.txt", kText), out = dir_.Join("l.vocab.json");
   const auto line = [&](const Args& args) {
     return Run(Args{"--text", text, "--out", out} + args).out;
@@ -107,7 +107,7 @@ TEST_F(BuildTest, TheFlagsThatLeaveOutAllSuccessorsAreNamed) {
               ::testing::Not(HasSubstr("left out")));
 }
 
-TEST_F(BuildTest, AnErrorInOneTextBindsNoTextBehindIt) {
+TEST_F(BuildTest, FailedTextAllowsOtherTextsAfterIt) {
   const std::string bad = dir_.Write("bad.jsonl", std::string(kRows) + "{"),
                     counts = dir_.Join("c"), a = dir_.Write("a.txt", kText),
                     b = dir_.Write("b.txt", kText);
@@ -121,7 +121,7 @@ TEST_F(BuildTest, AnErrorInOneTextBindsNoTextBehindIt) {
   EXPECT_THAT(err_, HasSubstr("counted already, not given now: " + a + "\n"));
 }
 
-TEST_F(BuildTest, CountsOfOtherMembersOfRowsAreRefused) {
+TEST_F(BuildTest, CountsOfOtherRowKeysAreRejected) {
   const std::string rows = dir_.Write("r.jsonl", kRows), counts = dir_.Join("c");
   const Args args = {"--text", rows, "--counts", counts};
   ASSERT_TRUE(Run(args).status.ok());
@@ -143,7 +143,7 @@ TEST_F(BuildTest, StandardInputIsCountedOnce) {
   ExpectRefused(args, "has counted standard input already, whose bytes come but once", kText);
 }
 
-TEST_F(BuildTest, OlderCountsAreTakenAndDoNotTellWhatChanged) {
+TEST_F(BuildTest, OlderCountsAreAcceptedWithoutChangeDetection) {
   const std::string text = dir_.Write("a.txt", kText), counts = dir_.Join("c");
   const Args args = {"--text", text, "--counts", counts, "--out", dir_.Join("l.vocab.json")};
   ASSERT_TRUE(Run(args).status.ok());
@@ -159,7 +159,7 @@ TEST_F(BuildTest, OlderCountsAreTakenAndDoNotTellWhatChanged) {
   EXPECT_EQ(ReadList(dir_.Join("l.vocab.json")).counts, list.counts);
 }
 
-TEST_F(BuildTest, NoOutputIsAnInputOrAnotherOutput) {
+TEST_F(BuildTest, OutputsMustDifferFromInputs) {
   const std::string text = dir_.Write("a.txt", kText), counts = dir_.Join("c.txt"),
                     link = dir_.Join("link.txt"), tokenizer = dir_.Join("t.txt");
   ASSERT_TRUE(Run({"--text", text, "--counts", counts}).status.ok());
@@ -201,7 +201,7 @@ TEST_F(BuildTest, NoInputIsCountedTwice) {
                 "b.txt: the same file as --text " + text);
 }
 
-TEST_F(BuildTest, AListGoesIntoAFormatThatIsKnownAndTheLossIsTold) {
+TEST_F(BuildTest, ListFormatIsKnownAndLossIsReported) {
   const std::string text = dir_.Write("a.txt", kText);
   for (const char* const name : {"l.vocab.json.gz", "l.foo", "l.txt.xz", "l.bin"}) {
     ExpectRefused({"--text", text, "--out", dir_.Join(name)},
@@ -222,7 +222,7 @@ TEST_F(BuildTest, AListGoesIntoAFormatThatIsKnownAndTheLossIsTold) {
               Not(HasSubstr("lost")));
 }
 
-/// The list that counts make, beside that of all texts in one run.
+/// Compares the list made of counts with the list of all texts in one run.
 TEST_F(BuildTest, CountsMergeInAnyTree) {
   std::vector<std::string> texts, counts;
   for (const std::string name : {"a", "b", "c", "d"}) {
@@ -268,7 +268,7 @@ TEST_F(BuildTest, CountsMergeInAnyTree) {
   expect_all({"--text", texts[2], texts[3], "--counts", abc});
 }
 
-TEST_F(BuildTest, WhatIsAddedIsWhatTheFileHoldsNow) {
+TEST_F(BuildTest, AddedCountsAreReadFromCurrentFile) {
   const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
                     counts = dir_.Join("c"), merged = dir_.Join("m"),
                     out = dir_.Join("l.vocab.json");
@@ -285,7 +285,7 @@ TEST_F(BuildTest, WhatIsAddedIsWhatTheFileHoldsNow) {
   ExpectRefused({"--add-counts", merged, "--counts", merged}, "the same file as --add-counts ");
 }
 
-TEST_F(BuildTest, CountsThatAnotherRunWritesAreRefused) {
+TEST_F(BuildTest, CountsOfConcurrentRunAreRejected) {
   const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
                     counts = dir_.Join("c"), link = dir_.Join("link");
   {
@@ -319,7 +319,7 @@ TEST_F(BuildTest, WeightsOfAddedCountsAreKept) {
   EXPECT_THAT(ReadList(out).source, HasSubstr("weight 3"));
 }
 
-TEST_F(BuildTest, BinaryFilesAreRefusedBeforeAnythingIsKept) {
+TEST_F(BuildTest, BinaryFilesAreRejectedBeforeCounting) {
   const std::string table = dir_.Write("t.parquet", "PAR1\x15\4" + std::string(99, '\0') + "PAR1"),
                     counts = dir_.Join("c"), out = dir_.Join("l.vocab.json");
   ExpectRefused({"--text", table, "--out", out},
@@ -329,7 +329,7 @@ TEST_F(BuildTest, BinaryFilesAreRefusedBeforeAnythingIsKept) {
   EXPECT_FALSE(fs::exists(out));
 }
 
-TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
+TEST_F(BuildTest, RowsWithoutPromptAreReported) {
   const std::string rows = dir_.Write("r.jsonl", kRows), out = dir_.Join("l.vocab.json");
   ASSERT_TRUE(Run({"--text", rows, "--prompts-key", "quest", "--out", out}).status.ok());
   EXPECT_THAT(err_, HasSubstr("1 row without \"quest\" was read without a prompt"));
@@ -337,7 +337,7 @@ TEST_F(BuildTest, RowsWithoutAPromptAreTold) {
   EXPECT_EQ(err_, "");
 }
 
-TEST_F(BuildTest, WhatIsWrongWithTheListIsToldBeforeCounting) {
+TEST_F(BuildTest, ListErrorsAreReportedBeforeCounting) {
   const std::string a = dir_.Write("a.txt", kText), b = dir_.Write("b.txt", kText),
                     counts = dir_.Join("c"), added = dir_.Join("added"),
                     out = dir_.Join("l.vocab.json");
@@ -358,7 +358,7 @@ TEST_F(BuildTest, WhatIsWrongWithTheListIsToldBeforeCounting) {
   EXPECT_FALSE(fs::exists(out));
 }
 
-TEST_F(BuildTest, WhatAFileOfCountsCannotHoldIsToldBeforeCounting) {
+TEST_F(BuildTest, CountFileLimitsAreReportedBeforeCounting) {
   const std::string text = dir_.Write("\xFF.txt", kText), counts = dir_.Join("c");
   ExpectRefused({"--text", text, "--counts", counts}, "\xEF\xBF\xBD.txt: not valid UTF-8 at byte");
   ExpectRefused({"--text", dir_.Join("*.txt"), "--counts", counts}, "not valid UTF-8 at byte");
@@ -373,12 +373,12 @@ TEST_F(BuildTest, WhatAFileOfCountsCannotHoldIsToldBeforeCounting) {
   EXPECT_FALSE(fs::exists(counts));
 }
 
-TEST(ProgressNoteTest, TellsTheShareAndTheTimeLeft) {
+TEST(ProgressNoteTest, ReportsShareAndTimeLeft) {
   EXPECT_EQ(ProgressNote(200'000'000, 800'000'000, 60), "; 25% of 800 MB, 3 min left");
   EXPECT_EQ(ProgressNote(400'000'000, 800'000'000, 60), "; 50% of 800 MB, 60 s left");
   EXPECT_EQ(ProgressNote(800'000'001, 800'000'000, 60), "; 100% of 800 MB, 0 s left");
   EXPECT_EQ(ProgressNote(0, 800'000'000, 60), "");
-  EXPECT_EQ(ProgressNote(7, 0, 60), "");  // one that does not tell: standard input
+  EXPECT_EQ(ProgressNote(7, 0, 60), "");  // size unknown: standard input
 }
 
 /// `count` rows of some 2,000 bytes that need no tokenizer.
@@ -391,7 +391,7 @@ std::string ManyRows(int count) {
   return rows;
 }
 
-TEST_F(BuildTest, ASignalKeepsWhatIsCountedAndTheSameCommandGoesOn) {
+TEST_F(BuildTest, SignalKeepsCountsAndSameCommandResumes) {
   const std::string pipe = dir_.Join("r.jsonl"), counts = dir_.Join("c"),
                     out = dir_.Join("l.vocab.json"), err = dir_.Join("err");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -432,7 +432,7 @@ TEST_F(BuildTest, ASignalKeepsWhatIsCountedAndTheSameCommandGoesOn) {
   EXPECT_EQ(ReadList(out).counts[0], 1500 * 1000);
 }
 
-/// Counts of one row of the file, from which a run goes on.
+/// Counts of one row of the file, from which a run resumes.
 class ResumedCountTest : public ::testing::Test {
  protected:
   static constexpr int64_t kVocabSize = 16;
@@ -465,7 +465,7 @@ class ResumedCountTest : public ::testing::Test {
   std::string err_;
 };
 
-TEST_F(ResumedCountTest, OtherDocumentsThanThoseCountedAreRefused) {
+TEST_F(ResumedCountTest, ChangedDocumentsAreRejected) {
   dir_.Write("r.jsonl", "{\"text\": [8]}\n{\"text\": [9]}\n");
   const absl::Status status = Count();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -474,7 +474,7 @@ TEST_F(ResumedCountTest, OtherDocumentsThanThoseCountedAreRefused) {
   EXPECT_EQ(counts_.corpora[0].num_tokens, 1);
 }
 
-TEST_F(ResumedCountTest, WhatIsBehindThemMayChange) {
+TEST_F(ResumedCountTest, UncountedRestMayChange) {
   dir_.Write("r.jsonl", "{\"text\": [7]}\n{\"text\": [9]}\n");
   const absl::Status status = Count();
   ASSERT_TRUE(status.ok()) << status;
@@ -483,7 +483,7 @@ TEST_F(ResumedCountTest, WhatIsBehindThemMayChange) {
   EXPECT_EQ(err_, "");
 }
 
-TEST_F(ResumedCountTest, OlderCountsDoNotTellWhetherTheyChanged) {
+TEST_F(ResumedCountTest, OlderCountsCannotDetectChanges) {
   counts_.corpora[0].documents_crc.reset();
   dir_.Write("r.jsonl", "{\"text\": [8]}\n{\"text\": [9]}\n");
   ASSERT_TRUE(Count().ok());
@@ -521,7 +521,7 @@ class ChangingTextTest : public ::testing::Test {
   Counts counts_;
 };
 
-TEST_F(ChangingTextTest, AFileThatChangesWhileItIsReadIsRefused) {
+TEST_F(ChangingTextTest, FileThatChangesDuringReadIsRejected) {
   ASSERT_EQ(std::string_view(kText).size(), 53u);
   ExpectRefused([&] { fs::resize_file(path_, 10); }, ", and now it has 10 bytes of ");
   ExpectRefused([&] { fs::resize_file(path_, 0); }, ", and now it has 0 bytes of ");
@@ -534,7 +534,7 @@ TEST_F(ChangingTextTest, AFileThatChangesWhileItIsReadIsRefused) {
   ExpectRefused([&] { fs::remove(path_); }, ", and now its name leads to no file");
 }
 
-TEST_F(ChangingTextTest, AChangeWhoseTimeIsSetBackIsRefused) {
+TEST_F(ChangingTextTest, ChangeWithRestoredTimeIsRejected) {
   const auto write_and_set_back = [&] {
     const auto written = fs::last_write_time(path_);
     const int64_t before = LookAt(path_).changed_ns;
@@ -548,13 +548,13 @@ TEST_F(ChangingTextTest, AChangeWhoseTimeIsSetBackIsRefused) {
   ExpectRefused(write_and_set_back, ", but was changed at ");
 }
 
-TEST_F(ChangingTextTest, OneThatDoesNotChangeIsCounted) {
+TEST_F(ChangingTextTest, UnchangedFileIsCounted) {
   const absl::Status status = Count([] {});
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(counts_.corpora[0].files.size(), 1u);
 }
 
-TEST_F(ResumedCountTest, ASignalEndsItBeforeWhatIsCountedIsReadAgain) {
+TEST_F(ResumedCountTest, SignalEndsRunBeforeRereading) {
   dir_.Write("r.jsonl", "{\"text\": [7]}\n");
   counts_.corpora[0].num_documents = 2;  // one more than there is to read
   {
@@ -564,10 +564,10 @@ TEST_F(ResumedCountTest, ASignalEndsItBeforeWhatIsCountedIsReadAgain) {
     EXPECT_TRUE(absl::IsCancelled(status)) << status;
   }
   EXPECT_EQ(ReadCounts(dir_.Join("c"), kVocabSize, "f", 1 << 10)->corpora[0].num_documents, 2);
-  const StopSignals forgets;  // what was given
+  const StopSignals forgets;  // the stored signal
 }
 
-TEST(StopSignalsTest, SecondSignalOfAnyKindEndsTheProcess) {
+TEST(StopSignalsTest, SecondSignalEndsProcess) {
   for (const int second : {SIGINT, SIGTERM}) {
     const auto raise_two = [second] {
       const StopSignals signals;

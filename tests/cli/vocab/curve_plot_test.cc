@@ -14,7 +14,7 @@ using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-TEST(RoundTicksTest, AreMultiplesOfARoundStepAroundTheValues) {
+TEST(RoundTicksTest, AreMultiplesOfRoundStepAroundValues) {
   const auto ticks = [](double low, double high, std::vector<double> expected) {
     EXPECT_THAT(RoundTicks(low, high), Pointwise(DoubleNear(1e-9), expected))
         << low << " to " << high;
@@ -45,7 +45,7 @@ TEST(RoundTicksTest, HoldForAnyRange) {
   }
 }
 
-TEST(RoundTicksTest, OneValueHasRoomAboutIt) {
+TEST(RoundTicksTest, SingleValueHasMargin) {
   for (const double value : {0.0, 5.0, -2.5, 1e9}) {
     const std::vector<double> ticks = RoundTicks(value, value);
     EXPECT_LT(ticks.front(), value);
@@ -53,7 +53,7 @@ TEST(RoundTicksTest, OneValueHasRoomAboutIt) {
   }
 }
 
-TEST(CurvePlotTest, HasItsTitlesAndRoundTicks) {
+TEST(CurvePlotTest, HasTitlesAndRoundTicks) {
   const std::string svg = CurvePlot({.plot = "Speed & size", .x = "rows", .y = "tokens/s"},
                                     {{"a", {{812, 62.1}, {16384, 99.8}}}});
   EXPECT_THAT(svg, HasSubstr("<title>Speed &amp; size</title>"));

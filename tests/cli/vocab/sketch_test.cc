@@ -21,7 +21,7 @@ class VocabSketchTest : public testing::Test {
  protected:
   std::string path() const { return dir_.Join("demo.sketch"); }
 
-  /// What `vocab sketch` says when it is run with these flags.
+  /// Returns the error message of `vocab sketch` with these flags.
   Outcome Make(const Args& args, int64_t rank = 16) {
     return RunVocab(Args{"sketch", "--out", path(), "--rank", std::to_string(rank)} + args);
   }
@@ -29,7 +29,7 @@ class VocabSketchTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(VocabSketchTest, WhatCannotBeWrittenIsToldBeforeAnythingIsOpened) {
+TEST_F(VocabSketchTest, UnwritableOutputIsReportedBeforeLoading) {
   const auto refusal = [](const std::string& out) {
     const Outcome made = RunVocab(Args{"sketch", "--out", out, "--rank", "16"} +
                                   Args{"--model", "/x", "--draft", "/y", "--prompt", "a"});
@@ -41,7 +41,7 @@ TEST_F(VocabSketchTest, WhatCannotBeWrittenIsToldBeforeAnythingIsOpened) {
   EXPECT_EQ(refusal(""), "--out an empty name of a file");
 }
 
-TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
+TEST_F(VocabSketchTest, SketchFileReplacesEveryList) {
   testing::internal::CaptureStderr();
   const Outcome made = Make(DemoPair() + kPrompt);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
@@ -72,7 +72,7 @@ TEST_F(VocabSketchTest, MakesAFileThatStandsInForEveryList) {
                                       "draft, no list + 50 dynamic + 200 by sketch"}));
 }
 
-TEST_F(VocabSketchTest, ASketchOfTheHeadAloneNeedsNoFile) {
+TEST_F(VocabSketchTest, HeadOnlySketchNeedsNoFile) {
   const Outcome outcome = RunGenerate(DemoPair() + kPrompt +
                                       Args{"--json", "--vocab", "empty", "--sketch-rows", "200"});
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -81,7 +81,7 @@ TEST_F(VocabSketchTest, ASketchOfTheHeadAloneNeedsNoFile) {
   EXPECT_EQ(row["meta_info"]["active_rows"], 200) << row;
 }
 
-TEST_F(VocabSketchTest, WhatIsRefusedNamesValueAndBoundAndKeepsTheOldFile) {
+TEST_F(VocabSketchTest, ErrorsNameValueAndBoundAndKeepOldFile) {
   ASSERT_TRUE(WriteSketchFile({.rows = MatrixOf(at::ones({8, 10})),
                                .states = MatrixOf(at::ones({8, 10})),
                                .probe_ids = {0},

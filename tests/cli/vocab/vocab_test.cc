@@ -55,7 +55,7 @@ class VocabTest : public ::testing::Test {
   const TempDir dir_;
 };
 
-TEST_F(VocabTest, BuildCountsTextsHoweverTheyArePacked) {
+TEST_F(VocabTest, BuildCountsPackedTexts) {
   const std::string plain = dir_.Join("plain.vocab.json");
   ASSERT_TRUE(Run(Build(dir_.Write("a.txt", kText), plain)).status.ok());
   const VocabList list = ReadList(plain);
@@ -77,7 +77,7 @@ TEST_F(VocabTest, BuildCountsTextsHoweverTheyArePacked) {
   EXPECT_TRUE(Run({"check", plain, "--model", SourcePath("models/demo/target")}).status.ok());
 }
 
-TEST_F(VocabTest, ARunGoesOnWhereTheCountsEnd) {
+TEST_F(VocabTest, RunResumesFromCounts) {
   std::string rows, more;
   for (int i = 0; i < 40; ++i)
     rows += R"({"text": "row )" + std::to_string(i) + " of a corpus\"}\n";
@@ -108,7 +108,7 @@ TEST_F(VocabTest, ARunGoesOnWhereTheCountsEnd) {
                 "holds counts of");
 }
 
-TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
+TEST_F(VocabTest, BuildRejectsBadInput) {
   const std::string out = dir_.Join("list.vocab.json");
   const std::string text = dir_.Write("a.txt", kText), empty = dir_.Write("empty.txt", "");
   ExpectRefused(Build(empty, out), "the texts hold no token");
@@ -137,7 +137,7 @@ TEST_F(VocabTest, BuildRefusesWhatMakesNoList) {
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
-TEST_F(VocabTest, ShowTellsWhatAListHolds) {
+TEST_F(VocabTest, ShowDescribesList) {
   const Outcome shown = Run({"show", DemoList(), "--tokenizer", Tokenizer()});
   ASSERT_TRUE(shown.status.ok()) << shown.status;
   EXPECT_THAT(shown.out, HasSubstr("of 16384"));
@@ -156,7 +156,7 @@ TEST_F(VocabTest, ShowTellsWhatAListHolds) {
 }
 
 /// Ids 0 to 599, of which 300 to 599 are pinned; each of the first 300 occurred once.
-TEST_F(VocabTest, ShowAndDiffTakeThePinnedIdsFirst) {
+TEST_F(VocabTest, ShowAndDiffPutPinnedIdsFirst) {
   VocabList list{.vocab_size = 1000, .ranked = true};
   for (int32_t id = 0; id < 300; ++id) {
     list.ids.push_back(TokenId{id});
@@ -181,7 +181,7 @@ TEST_F(VocabTest, ShowAndDiffTakeThePinnedIdsFirst) {
   EXPECT_THAT(Run({"diff", path, path}).out, HasSubstr(":top=512"));
 }
 
-TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
+TEST_F(VocabTest, CoverageCountsTokensInListOrSuccessors) {
   const std::string rows = dir_.Write(
       "rows.jsonl", R"({"question": "zygote", "answer": "zygote zygote", "category": "a"})"
                     "\n"
@@ -239,7 +239,7 @@ TEST_F(VocabTest, CoverageCountsTokensInTheListOrBesideIt) {
 
 /// Another thread gives a text ever new times of change. It cannot know when the text is read, so
 /// that a run or two may come through.
-TEST_F(VocabTest, CoverageRefusesTextThatChangesWhileItIsRead) {
+TEST_F(VocabTest, CoverageRejectsTextThatChangesDuringRead) {
   std::string long_text;
   for (int i = 0; i < 4000; ++i) long_text += kText;
   const std::string text = dir_.Write("a.txt", long_text);
@@ -262,7 +262,7 @@ TEST_F(VocabTest, CoverageRefusesTextThatChangesWhileItIsRead) {
               HasSubstr("a.txt: has changed while it was read: it had "));
 }
 
-TEST_F(VocabTest, ASizeThatAListDoesNotHaveCostsTheOthersNothing) {
+TEST_F(VocabTest, MissingSizeDoesNotAffectOthers) {
   const std::string text = dir_.Write("a.txt", kText), small = dir_.Join("small.vocab.json");
   ASSERT_TRUE(Run({"convert", DemoList(), small, "--top", "1000"}).status.ok());
   const Args coverage = {"coverage", small, "--tokenizer", Tokenizer(), "--text", text, "--sizes"};
@@ -293,7 +293,7 @@ TEST_F(VocabTest, ASizeThatAListDoesNotHaveCostsTheOthersNothing) {
   ExpectRefused(tune + Args{"1001"}, "holds 1000 ids");
 }
 
-TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
+TEST_F(VocabTest, ConvertKeepsIdsAndOrder) {
   const std::string text = dir_.Join("a.txt"), torch = dir_.Join("a.pt"),
                     back = dir_.Join("b.vocab.json");
   ASSERT_TRUE(Run({"convert", DemoList(), text, "--top", "500"}).status.ok());
@@ -314,7 +314,7 @@ TEST_F(VocabTest, ConvertKeepsIdsAndTheirOrder) {
 }
 
 /// The rank of the document, pinned ids where they stand in it.
-TEST_F(VocabTest, ConvertKeepsTheRankThroughEveryFormatOfIds) {
+TEST_F(VocabTest, ConvertKeepsRankThroughEveryFormat) {
   std::vector<TokenId> rank = ReadList(DemoList()).ByRank();
   for (const std::string name : {"r.txt", "r.npy", "r.pt"}) {
     const std::string ids = dir_.Join(name), back = dir_.Join("back.vocab.json");
@@ -325,7 +325,7 @@ TEST_F(VocabTest, ConvertKeepsTheRankThroughEveryFormatOfIds) {
 }
 
 /// "N ids" of each command's output.
-TEST_F(VocabTest, EveryCommandTellsTheSameNumberOfIds) {
+TEST_F(VocabTest, EveryCommandReportsSameNumberOfIds) {
   const std::string list = dir_.Join("l.vocab.json"), other = dir_.Join("o.vocab.json");
   const std::string num_ids = [&] {
     const Outcome built = Run(Build(dir_.Write("a.txt", kText), list) +
@@ -353,7 +353,7 @@ TEST_F(VocabTest, EveryCommandTellsTheSameNumberOfIds) {
               HasSubstr(": 1 id of 16384, no successors; it names no tokenizer"));
 }
 
-TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
+TEST_F(VocabTest, MergeAndDiffRequireOneTokenizer) {
   const std::string a = dir_.Join("a.vocab.json"), b = dir_.Join("b.vocab.json"),
                     both = dir_.Join("c.vocab.json");
   ASSERT_TRUE(Run(Build(dir_.Write("a.txt", "vector vector class"), a) + Args{"--pin", "none"})
@@ -384,7 +384,7 @@ TEST_F(VocabTest, MergeAndDiffTakeListsOfOneTokenizer) {
                 "made for the tokenizer with fingerprint");
 }
 
-TEST_F(VocabTest, TuneNamesTheFastestSize) {
+TEST_F(VocabTest, TuneNamesFastestSize) {
   const Outcome tuned =
       Run(Args{"tune"} + DemoPair() +
           Args{"--vocab", DemoList() + ":successors=64", "--prompt", "The `vector` class",
@@ -411,12 +411,12 @@ TEST_F(VocabTest, TuneNamesTheFastestSize) {
                 "without :top");
 }
 
-TEST_F(VocabTest, AWordThatIsNoSubcommandIsAnsweredWithTheNearest) {
+TEST_F(VocabTest, UnknownSubcommandGetsSuggestion) {
   ExpectRefused({"bild"}, "no subcommand bild; did you mean build?");
   ExpectRefused({"show", DemoList(), "--jsn"}, "show has no flag --jsn; did you mean --json?");
 }
 
-TEST(StaticVocabFlagsTest, TheOriginalsNamesChooseTheBase) {
+TEST(StaticVocabFlagsTest, OriginalNamesChooseBase) {
   const Args target = DemoTarget() + Args{"--prompt", "x"};
   const auto ratio =
       ParseRunFlags(target + Args{"--use-static-vocab", "--static-vocab-ratio", "0.25"});

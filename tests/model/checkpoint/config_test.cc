@@ -51,7 +51,7 @@ class ConfigTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ConfigTest, GgufIsNamedWhereThereIsNothingElse) {
+TEST_F(ConfigTest, GgufOnlyDirectoryIsNamed) {
   dir_.Write("m.gguf", "GGUF");
   const absl::Status status = ReadModelConfig(ModelSource::OfDirectory(dir_.path())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -79,7 +79,7 @@ TEST_F(ConfigTest, ReadsEveryField) {
   EXPECT_EQ(config->checkpoint_dtype, DType::kBf16);
 }
 
-TEST_F(ConfigTest, AbsentAndNullFieldsTakeTheirDefaults) {
+TEST_F(ConfigTest, AbsentAndNullFieldsTakeDefaults) {
   EXPECT_EQ(ReadWithout("num_key_value_heads")->num_kv_heads, 4);
   EXPECT_EQ(ReadWith(R"({"num_key_value_heads": null, "head_dim": null})")->num_kv_heads, 4);
   EXPECT_EQ(ReadWithout("rope_theta")->rope_theta, 10000.0);
@@ -96,18 +96,18 @@ TEST_F(ConfigTest, AbsentAndNullFieldsTakeTheirDefaults) {
   EXPECT_EQ(ReadWith(R"({"head_dim": 16})")->head_dim, 16);
 }
 
-TEST_F(ConfigTest, EosIsAnIdOrAList) {
+TEST_F(ConfigTest, EosIsIdOrList) {
   EXPECT_THAT(ReadWith(R"({"eos_token_id": [2, 7, 2]})")->eos_token_ids, ElementsAre(2, 7));
   EXPECT_THAT(std::string(ReadWith(R"({"eos_token_id": 100})").status().message()),
               AllOf(HasSubstr("eos_token_id = 100"), HasSubstr("[0, 99]")));
 }
 
-TEST_F(ConfigTest, GenerationConfigIsNotThisFilesBusiness) {
+TEST_F(ConfigTest, GenerationFieldsAreIgnored) {
   dir_.Write("generation_config.json", R"({"num_beams": 4})");  // a draft may have one
   EXPECT_TRUE(Read(GoodConfig().dump()).ok());
 }
 
-TEST_F(ConfigTest, ReadsHowWeightsArePacked) {
+TEST_F(ConfigTest, ReadsWeightPacking) {
   EXPECT_EQ(Read(GoodConfig().dump())->packing.kind, WeightPacking::Kind::kNone);
   const auto gptq = ReadWith(R"({"quantization_config": {"quant_method": "gptq", "bits": 4,
       "group_size": 128, "desc_act": true, "sym": true, "checkpoint_format": "gptq"}})");
@@ -128,7 +128,7 @@ TEST_F(ConfigTest, ReadsHowWeightsArePacked) {
   EXPECT_EQ(awq->packing.group_size, 64);
 }
 
-TEST_F(ConfigTest, ReadsRopeScalingInItsOldAndNewForm) {
+TEST_F(ConfigTest, ReadsOldAndNewRopeScaling) {
   const auto linear = ReadWith(R"({"rope_scaling": {"type": "linear", "factor": 4.0}})");
   ASSERT_TRUE(linear.ok()) << linear.status();
   EXPECT_EQ(linear->rope_scaling.type, RopeScaling::Type::kLinear);
@@ -148,7 +148,7 @@ TEST_F(ConfigTest, ReadsRopeScalingInItsOldAndNewForm) {
   EXPECT_EQ(llama3->rope_theta, 1e6);
 }
 
-TEST_F(ConfigTest, DynamicAndYarnScalingStretchTheContext) {
+TEST_F(ConfigTest, DynamicAndYarnScalingExtendContext) {
   const auto dynamic = ReadWith(R"({"rope_scaling": {"type": "dynamic", "factor": 2.5}})");
   ASSERT_TRUE(dynamic.ok()) << dynamic.status();
   EXPECT_EQ(dynamic->rope_scaling.type, RopeScaling::Type::kDynamic);
@@ -163,7 +163,7 @@ TEST_F(ConfigTest, DynamicAndYarnScalingStretchTheContext) {
   EXPECT_NEAR(yarn->rope_scaling.attention_factor, 1.1386294361119891, 1e-15);
   EXPECT_EQ(yarn->rope_scaling.beta_fast, 32.0);
   EXPECT_TRUE(yarn->rope_scaling.truncate);
-  // Without a length of its own it scales max_position_embeddings; one beside the object wins.
+  // Without its own length it scales max_position_embeddings; one next to the object wins.
   EXPECT_EQ(ReadWith(R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})")->context_len, 256);
   EXPECT_EQ(ReadWith(R"({"original_max_position_embeddings": 48, "rope_scaling": {"type": "yarn",
       "factor": 4.0, "original_max_position_embeddings": 32}})")
@@ -206,7 +206,7 @@ TEST_F(ConfigTest, FamiliesDifferInBiasNormsAndWindows) {
   EXPECT_THAT(qwen3->windows, ElementsAre(32, 0));
 }
 
-TEST_F(ConfigTest, EagleHasAnFcBiasUnlessToldOtherwise) {
+TEST_F(ConfigTest, EagleHasFcBiasByDefault) {
   const auto eagle = ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"], "bias": false})");
   ASSERT_TRUE(eagle.ok()) << eagle.status();
   EXPECT_EQ(eagle->architecture, ModelConfig::Architecture::kLlamaEagle);
@@ -233,7 +233,7 @@ TEST_F(ConfigTest, GemmaScalesEmbeddingsAndShiftsNorms) {
   }
 }
 
-TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
+TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithValue) {
   struct Case {
     const char* patch;
     const char* message;
@@ -292,7 +292,7 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithTheirValue) {
   }
 }
 
-TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
+TEST_F(ConfigTest, BadValuesAreNamedWithBound) {
   struct Case {
     const char* patch;
     const char* message;
@@ -378,7 +378,7 @@ TEST_F(ConfigTest, BadValuesAreNamedWithTheirBound) {
   }
 }
 
-TEST_F(ConfigTest, BrokenFilesAreRefused) {
+TEST_F(ConfigTest, BrokenFilesAreRejected) {
   EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.path())).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("nowhere"))).status().code(),

@@ -78,7 +78,7 @@ TEST(EncoderConfigTest, ReadsBert) {
   EXPECT_EQ(config->checkpoint_dtype, DType::kF16);
 }
 
-TEST(EncoderConfigTest, ReadsDistilBertByItsOwnNames) {
+TEST(EncoderConfigTest, ReadsDistilBertFieldNames) {
   const auto config = With(DistilBertConfig(), "{}");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->family, Family::kDistilBert);
@@ -92,7 +92,7 @@ TEST(EncoderConfigTest, ReadsDistilBertByItsOwnNames) {
   EXPECT_EQ(config->norm_eps, 1e-12);
 }
 
-TEST(EncoderConfigTest, RobertaBeginsBehindItsPadding) {
+TEST(EncoderConfigTest, RobertaPositionsStartAfterPadding) {
   const char* const kXlmR = R"({"architectures": ["XLMRobertaModel"], "pad_token_id": 1,
       "max_position_embeddings": 514})";
   EXPECT_EQ(With(BertConfig(), kXlmR)->context_len, 512);
@@ -237,7 +237,7 @@ TEST(EncoderConfigTest, EveryFieldHasItsBounds) {
   }
 }
 
-TEST(EncoderConfigTest, WhatWouldChangeTheResultIsRefusedByName) {
+TEST(EncoderConfigTest, UnsupportedSettingsAreRejectedByName) {
   struct Refused {
     json config;
     const char* patch;
@@ -270,7 +270,7 @@ TEST(EncoderConfigTest, WhatWouldChangeTheResultIsRefusedByName) {
   }
 }
 
-TEST(EncoderConfigTest, ReadsTheFile) {
+TEST(EncoderConfigTest, ReadsFile) {
   const TempDir dir;
   EXPECT_EQ(ReadEncoderConfig(ModelSource::OfDirectory(dir.path())).status().code(),
             absl::StatusCode::kNotFound);

@@ -24,7 +24,7 @@ class GenerationConfigTest : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(GenerationConfigTest, WithoutAFileNothingIsSet) {
+TEST_F(GenerationConfigTest, WithoutFileNothingIsSet) {
   const auto config = ReadGenerationConfig(ModelSource::OfDirectory(dir_.path()), 100);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->eos_token_ids, std::nullopt);
@@ -32,7 +32,7 @@ TEST_F(GenerationConfigTest, WithoutAFileNothingIsSet) {
   EXPECT_EQ(config->sampling.max_new_tokens, std::nullopt);
 }
 
-TEST_F(GenerationConfigTest, TellsTheEndOfText) {
+TEST_F(GenerationConfigTest, ReadsEndOfText) {
   EXPECT_THAT(*Read(R"({"eos_token_id": [9, 3]})")->eos_token_ids, ElementsAre(9, 3));
   EXPECT_EQ(Read(R"({"eos_token_id": null})")->eos_token_ids, std::nullopt);
   EXPECT_THAT(std::string(Read(R"({"eos_token_id": 100})").status().message()),
@@ -40,7 +40,7 @@ TEST_F(GenerationConfigTest, TellsTheEndOfText) {
                     HasSubstr("[0, 99]")));
 }
 
-TEST_F(GenerationConfigTest, TellsHowToSample) {
+TEST_F(GenerationConfigTest, ReadsSampling) {
   const SamplingDefaults all = Read(R"({"do_sample": true, "temperature": 0.6, "top_p": 0.9,
       "top_k": 20, "min_p": 0, "repetition_penalty": 1.05})")
                                    ->sampling;
@@ -71,7 +71,7 @@ TEST_F(GenerationConfigTest, TellsHowToSample) {
   }
 }
 
-TEST_F(GenerationConfigTest, IsObeyedOrRefusedByName) {
+TEST_F(GenerationConfigTest, UnsupportedFieldsAreRejectedByName) {
   for (const char* field : {
            R"("no_repeat_ngram_size": 3)",
            R"("suppress_tokens": [1, 2])",
@@ -112,7 +112,7 @@ TEST_F(GenerationConfigTest, IsObeyedOrRefusedByName) {
   EXPECT_TRUE(neutral.ok()) << neutral.status();
 }
 
-TEST_F(GenerationConfigTest, MayNameALength) {
+TEST_F(GenerationConfigTest, ReadsLength) {
   EXPECT_EQ(Read("{}")->sampling.max_new_tokens, std::nullopt);
   EXPECT_EQ(Read(R"({"max_new_tokens": 2048})")->sampling.max_new_tokens, 2048);
   for (const char* text : {R"({"max_new_tokens": 0})", R"({"max_new_tokens": 4294967296})"}) {
@@ -120,7 +120,7 @@ TEST_F(GenerationConfigTest, MayNameALength) {
   }
 }
 
-TEST_F(GenerationConfigTest, ADanglingLinkIsNamed) {
+TEST_F(GenerationConfigTest, DanglingLinkIsNamed) {
   std::filesystem::create_symlink(dir_.Join("nowhere"), dir_.Join("generation_config.json"));
   const absl::Status status =
       ReadGenerationConfig(ModelSource::OfDirectory(dir_.path()), 100).status();

@@ -37,7 +37,7 @@ json LlamaConfig() {
           {"max_position_embeddings", 16}};
 }
 
-TEST(OtherModelsTest, AnArchitectureIsRefusedByWhatItIsAndByWhatIsSupported) {
+TEST(OtherModelsTest, RejectionNamesArchitectureAndSupportedOnes) {
   const std::pair<const char*, const char*> cases[] = {
       {"T5EncoderModel", "T5, an encoder-decoder"},
       {"T5ForConditionalGeneration", "T5, an encoder-decoder"},
@@ -61,14 +61,14 @@ TEST(OtherModelsTest, AnArchitectureIsRefusedByWhatItIsAndByWhatIsSupported) {
                       {"BertModel", "an encoder, which generates no text"});
 }
 
-TEST(OtherModelsTest, WhatIsSupportedIsNotRefused) {
+TEST(OtherModelsTest, SupportedModelsAreAccepted) {
   for (const char* name : {"BertModel", "Contriever", "MistralForCausalLM", "Qwen2Model"}) {
     const json config = {{"architectures", {name}}};
     EXPECT_TRUE(CheckArchitecture(ConfigFields("x", config)).ok()) << name;
   }
 }
 
-TEST(OtherModelsTest, AnAdapterIsRefusedByItsKindAndBase) {
+TEST(OtherModelsTest, AdapterIsRejectedByKindAndBase) {
   const TempDir dir;
   EXPECT_TRUE(RefuseAdapter(ModelSource::OfDirectory(dir.path())).ok());
   dir.Write("adapter_config.json",
@@ -87,7 +87,7 @@ TEST(OtherModelsTest, AnAdapterIsRefusedByItsKindAndBase) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(OtherModelsTest, AnEagle3HeadIsKnownByItsTensors) {
+TEST(OtherModelsTest, Eagle3HeadIsDetectedByTensors) {
   const TempDir dir;
   dir.Write("config.json", LlamaConfig().dump());
   const auto write = [&dir](const std::string& name, const std::vector<int64_t>& shape) {
@@ -110,7 +110,7 @@ TEST(OtherModelsTest, AnEagle3HeadIsKnownByItsTensors) {
             ModelConfig::Architecture::kLlamaEagle);
 }
 
-TEST(OtherModelsTest, AnEagle3HeadInABinFileIsKnownToo) {
+TEST(OtherModelsTest, Eagle3HeadIsDetectedInBinFile) {
   const TempDir dir;
   dir.Write("config.json", LlamaConfig().dump());
   std::string pickle =

@@ -106,7 +106,7 @@ class PackedWeightTest : public testing::Test {
   ThreadPool pool_{/*num_threads=*/2};
 };
 
-TEST_F(PackedWeightTest, WeightsHaveTheBitsOfTheReference) {
+TEST_F(PackedWeightTest, WeightsMatchReferenceBits) {
   WeightPacking act_order = kGptq16, one_group = kGptq16;
   act_order.act_order = true;
   one_group.group_size = 0;
@@ -144,7 +144,7 @@ RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name) {
   return tensors.front();
 }
 
-TEST_F(PackedWeightTest, DamagedLayersAreRefusedWithTheReason) {
+TEST_F(PackedWeightTest, DamagedLayersAreRejectedWithReason) {
   const auto erase = [](const std::string& name) {
     return [name](std::vector<RawTensor>& tensors) {
       std::erase_if(tensors, [&](const RawTensor& tensor) { return tensor.name == name; });
@@ -184,7 +184,7 @@ TEST_F(PackedWeightTest, DamagedLayersAreRefusedWithTheReason) {
 }
 
 /// AutoGPTQ writes a bias for every layer, also of models that have none.
-TEST_F(PackedWeightTest, AllZeroBiasesAreAdmitted) {
+TEST_F(PackedWeightTest, AllZeroBiasesAreAccepted) {
   auto [tensors, want] = GoldenLayer("gptq");
   tensors.push_back({"x.bias", "F16", {40}, std::string(80, '\0')});
   tensors.back().bytes[3] = '\x80';  // minus zero
@@ -272,7 +272,7 @@ class PackedModelTest : public testing::Test {
   ThreadPool pool_{/*num_threads=*/2};
 };
 
-TEST_F(PackedModelTest, LogitsAreThoseOfTheWeightsThePackedOnesStandFor) {
+TEST_F(PackedModelTest, LogitsMatchUnpackedWeights) {
   const std::pair<WeightPacking, json> cases[] = {
       {kGptq16, {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 16}, {"desc_act", false}}},
       {kAwq32, {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}, {"zero_point", true}}}};
@@ -285,7 +285,7 @@ TEST_F(PackedModelTest, LogitsAreThoseOfTheWeightsThePackedOnesStandFor) {
   }
 }
 
-TEST_F(PackedModelTest, DenseWeightsUnderAQuantizationConfigAreNamed) {
+TEST_F(PackedModelTest, DenseWeightsWithQuantizationConfigAreNamed) {
   WriteBoth(kGptq16, {{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 16}});
   dir_.Write("plain/config.json", ReadFile(dir_.Join("packed/config.json"), 1 << 16).value());
   const absl::Status status =
@@ -295,7 +295,7 @@ TEST_F(PackedModelTest, DenseWeightsUnderAQuantizationConfigAreNamed) {
               HasSubstr("tensor model.layers.0.self_attn.q_proj.weight is dense, but"));
 }
 
-TEST_F(PackedModelTest, AutoGptqsOwnConfigFileSaysItToo) {
+TEST_F(PackedModelTest, AutoGptqConfigFileIsRead) {
   WriteBoth(kGptq16, nullptr);
   EXPECT_THAT(
       std::string(Decoder::Load(ModelSource::OfDirectory(dir_.Join("packed")), std::nullopt, pool_)

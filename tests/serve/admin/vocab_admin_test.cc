@@ -122,7 +122,7 @@ class VocabAdminTest : public ::testing::Test {
   std::string log_;  // written on the worker thread while Do waits for it
 };
 
-TEST_F(VocabAdminTest, ShowsTheActiveVocabulary) {
+TEST_F(VocabAdminTest, ShowsActiveVocabulary) {
   ASSERT_TRUE(manager_->Observe(Ids({7, 50, 3, 7}), {}).ok());
   const json ids = Do("GET", "/vocab").Json();
   EXPECT_EQ(ids["vocab_size"], kVocabSize);
@@ -135,7 +135,7 @@ TEST_F(VocabAdminTest, ShowsTheActiveVocabulary) {
   EXPECT_EQ(stats["coverage"], 0.75);
 }
 
-TEST_F(VocabAdminTest, ExportsAreListsThatCanBeServedAgain) {
+TEST_F(VocabAdminTest, ExportedListIsServable) {
   EXPECT_EQ(Do("GET", "/vocab/escapes").status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Do("GET", "/vocab/counts").status.code(), absl::StatusCode::kNotFound);
   ASSERT_TRUE(manager_->Observe(Ids({50, 7, 60, 7}), {}).ok());
@@ -154,14 +154,14 @@ TEST_F(VocabAdminTest, ExportsAreListsThatCanBeServedAgain) {
   EXPECT_EQ(count_list->ids, Ids({7, 50, 60, 99}));
   EXPECT_EQ(count_list->counts, (std::vector<int64_t>{2, 1, 1, 1}));
 
-  // What the server saw becomes its base, pinned ids included.
+  // The server's traffic becomes its base, pinned ids included.
   const Answer replaced =
       Do("POST", "/vocab/base", json{{"list", counts.Json()}, {"top", 3}}.dump());
   ASSERT_TRUE(replaced.status.ok()) << replaced.status;
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({2, 7, 50}));
 }
 
-TEST_F(VocabAdminTest, ReadsTheListOfTheFlagAgain) {
+TEST_F(VocabAdminTest, RereadsListOfFlag) {
   WriteList(ListDocument({11, 12, 13}, {3, 2, 1}));
   ASSERT_TRUE(Do("POST", "/vocab/base", "{}").status.ok());
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11, 12}));  // top=2, as the flag says
@@ -171,7 +171,7 @@ TEST_F(VocabAdminTest, ReadsTheListOfTheFlagAgain) {
   EXPECT_EQ(Do("GET", "/vocab").Json()["base_ids"], json({11}));
 }
 
-TEST_F(VocabAdminTest, CountsTellWhatFollowedEachTokenMostOften) {
+TEST_F(VocabAdminTest, CountsIncludeMostFrequentSuccessors) {
   counts_.Add({.rows = {{.rid = "a", .token_ids = Ids({7, 50})},
                         {.rid = "b", .token_ids = Ids({7, 60, 7})}}});
   counts_.Add({.rows = {{.rid = "a", .token_ids = Ids({7, 50}), .finished = true},
@@ -191,7 +191,7 @@ TEST_F(VocabAdminTest, CountsTellWhatFollowedEachTokenMostOften) {
   }
 }
 
-TEST_F(VocabAdminTest, AParameterThatIsNotKnownIsRefusedWithTheOneThatIs) {
+TEST_F(VocabAdminTest, UnknownParameterIsRejectedWithKnownOne) {
   const json before = Do("GET", "/vocab").Json();
   for (const auto& [method, path, known] : std::vector<std::array<std::string, 3>>{
            {"GET", "/vocab?clinet=a", "\"clinet\" is not known here; there is client"},
@@ -209,7 +209,7 @@ TEST_F(VocabAdminTest, AParameterThatIsNotKnownIsRefusedWithTheOneThatIs) {
   EXPECT_EQ(Do("GET", "/vocab").Json(), before);
 }
 
-TEST_F(VocabAdminTest, AnotherBaseIsToldInTheLog) {
+TEST_F(VocabAdminTest, NewBaseIsLogged) {
   ASSERT_TRUE(Do("POST", "/vocab/base", R"({"top": 3})").status.ok());
   EXPECT_EQ(log_, absl::StrCat("vocab_base rows=3 list=\"", path_, "\"\n"));
   log_.clear();
@@ -218,12 +218,12 @@ TEST_F(VocabAdminTest, AnotherBaseIsToldInTheLog) {
           .status.ok());
   EXPECT_EQ(log_, "vocab_base rows=2 list=\"of the request\" client=\"team-a\"\n");
   log_.clear();
-  EXPECT_FALSE(Do("POST", "/vocab/base?client=nobody", "{}").status.ok());
+  EXPECT_FALSE(Do("POST", "/vocab/base?client=unknown", "{}").status.ok());
   EXPECT_FALSE(Do("POST", "/vocab/base", R"({"top": 99})").status.ok());
   EXPECT_EQ(log_, "");
 }
 
-TEST_F(VocabAdminTest, AClientHasABaseOfItsOwn) {
+TEST_F(VocabAdminTest, ClientHasItsOwnBase) {
   EXPECT_EQ(Do("GET", "/vocab?client=team-a").status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(clients_.Find("team-a"), nullptr);
   const json before = Do("GET", "/vocab").Json();
@@ -241,12 +241,12 @@ TEST_F(VocabAdminTest, AClientHasABaseOfItsOwn) {
   ASSERT_TRUE(Do("POST", "/vocab/base?client=team-a", "{}").status.ok());
   EXPECT_EQ(clients_.Find("team-a"), own);
   EXPECT_EQ(Do("GET", "/vocab?client=team-a").Json()["base_ids"], json({3, 7}));
-  EXPECT_EQ(Do("POST", "/vocab/base?client=nobody", "{}").status.code(),
+  EXPECT_EQ(Do("POST", "/vocab/base?client=unknown", "{}").status.code(),
             absl::StatusCode::kNotFound);
-  EXPECT_EQ(clients_.Find("nobody"), nullptr);
+  EXPECT_EQ(clients_.Find("unknown"), nullptr);
 }
 
-TEST_F(VocabAdminTest, ASizeThatIsFoundByItselfIsFoundAnew) {
+TEST_F(VocabAdminTest, AutomaticSizeIsSearchedAgain) {
   const auto options = *ParseVocabFlag(path_ + ":auto=1..4");
   const auto ladder =
       *BaseLadder::Create(options, *ReadVocabList(path_, {kVocabSize}), {kVocabSize, kFingerprint});
@@ -269,7 +269,7 @@ TEST_F(VocabAdminTest, AddsIds) {
   EXPECT_EQ(Do("GET", "/vocab").Json()["dynamic_ids"], json({50, 51}));
 }
 
-TEST_F(VocabAdminTest, RefusesIdsWithoutARowInTheDraftsHead) {
+TEST_F(VocabAdminTest, RejectsIdsWithoutDraftRow) {
   Open(manager_.get(), path_ + ":top=2", /*num_rows=*/60);
   EXPECT_TRUE(Do("POST", "/vocab/ids", R"({"ids": [59]})").status.ok());
   const Answer added = Do("POST", "/vocab/ids", R"({"ids": [60]})");
@@ -281,7 +281,7 @@ TEST_F(VocabAdminTest, RefusesIdsWithoutARowInTheDraftsHead) {
   EXPECT_THAT(std::string(replaced.status.message()), HasSubstr("token id 60 has no row"));
 }
 
-TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
+TEST_F(VocabAdminTest, RejectsBadInputUnchanged) {
   const json before = Do("GET", "/vocab").Json();
   json foreign = ListDocument({1}, {1});
   foreign["fingerprint"] = "fnv1a64:ffffffffffffffff";
@@ -337,7 +337,7 @@ TEST_F(VocabAdminTest, RefusesBadInputAndChangesNothing) {
   EXPECT_EQ(Do("GET", "/vocab").Json(), before);
 }
 
-TEST_F(VocabAdminTest, SaysWhereThereIsNothingToAdminister) {
+TEST_F(VocabAdminTest, ReportsMissingVocabulary) {
   Open(/*manager=*/nullptr, "full");
   for (const char* path : {"/vocab", "/vocab/stats", "/vocab/escapes"}) {
     EXPECT_EQ(Do("GET", path).status.code(), absl::StatusCode::kFailedPrecondition) << path;
@@ -352,7 +352,7 @@ TEST_F(VocabAdminTest, SaysWhereThereIsNothingToAdminister) {
   EXPECT_THAT(std::string(Do("POST", "/vocab/base", "{}").status.message()), HasSubstr("--vocab"));
 }
 
-TEST_F(VocabAdminTest, CountsWhileItIsAsked) {
+TEST_F(VocabAdminTest, CountsDuringRequests) {
   std::thread router([&] {
     const BatchTokenIdOut out{.rows = {{.token_ids = Ids({1, 2, 2})}}};
     for (int i = 0; i < 2000; ++i) counts_.Add(out);
@@ -367,7 +367,7 @@ std::string PagePart(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(PageTest, IsItsFilesAndMayLoadNothingElse) {
+TEST(PageTest, ContainsItsFilesAndLoadsNothingElse) {
   RouteTable routes;
   ASSERT_TRUE(AddPages(routes).ok());
   const RouteTable::Match match = routes.Find("GET", "/");

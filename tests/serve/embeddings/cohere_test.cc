@@ -39,7 +39,7 @@ class CohereTest : public EncoderTest {
   std::string Refused(const json& body) { return Post(kPath, body, 400).at("error").at("message"); }
 };
 
-TEST_F(CohereTest, AnswersAsCohere) {
+TEST_F(CohereTest, RepliesLikeCohere) {
   StartAll();
   json reply = Post(kPath, {{"model", "words"}, {"texts", {"the cat", "a"}}});
   EXPECT_FALSE(reply.at("id").get<std::string>().empty());
@@ -53,7 +53,7 @@ TEST_F(CohereTest, AnswersAsCohere) {
     "meta": {"api_version": {"version": "2"}, "billed_units": {"input_tokens": 7}}})"));
 }
 
-TEST_F(CohereTest, EachTypeIsMadeOfTheFloats) {
+TEST_F(CohereTest, EachTypeDerivesFromFloats) {
   StartAll();
   const std::vector<float> want = Vector({1, 11, 2});
   const auto vectors_as = [&](const json& types) {
@@ -79,7 +79,7 @@ TEST_F(CohereTest, EachTypeIsMadeOfTheFloats) {
   EXPECT_EQ(decoded, want);
 }
 
-TEST_F(CohereTest, InputTypeChoosesThePrompt) {
+TEST_F(CohereTest, InputTypeSelectsPrompt) {
   StartAll();
   const auto vectors = [&](const json& change) {
     json body = {{"texts", {"a"}}};
@@ -93,7 +93,7 @@ TEST_F(CohereTest, InputTypeChoosesThePrompt) {
   EXPECT_THAT(Refused({{"texts", {"a"}}, {"input_type", "poem"}}), HasSubstr("search_query"));
 }
 
-TEST_F(CohereTest, WhatIsTooLongIsCutAtTheEndThatIsAskedForOrRefused) {
+TEST_F(CohereTest, TruncateOptionCutsOrRejectsLongInput) {
   StartAll();
   std::string words = "bb ";
   for (int i = 0; i < 30; ++i) words += "a ";
@@ -118,14 +118,14 @@ TEST_F(CohereTest, WhatIsTooLongIsCutAtTheEndThatIsAskedForOrRefused) {
   EXPECT_THAT(Refused({{"texts", {"a"}}, {"truncate", "END "}}), HasSubstr("\"START\""));
 }
 
-TEST_F(CohereTest, OutputDimensionsAreTheFirstOnes) {
+TEST_F(CohereTest, OutputDimensionKeepsFirstOnes) {
   StartAll();
   const json reply = Post(kPath, {{"texts", {"a"}}, {"output_dimension", 1}});
   EXPECT_EQ(reply.at("embeddings").at("float"), json::parse("[[1.0]]"));
   EXPECT_THAT(Refused({{"texts", {"a"}}, {"output_dimension", 5}}), HasSubstr("output_dimension"));
 }
 
-TEST_F(CohereTest, InputsAreTextsOrPicturesOfOnePartEach) {
+TEST_F(CohereTest, InputsHoldOneTextOrPicture) {
   StartAll();
   const json texts = Post(kPath, json::parse(R"({"inputs": [
       {"content": [{"type": "text", "text": "the cat"}]},
@@ -141,7 +141,7 @@ TEST_F(CohereTest, InputsAreTextsOrPicturesOfOnePartEach) {
             pictures.at("embeddings"));
 }
 
-TEST_F(CohereTest, WhatItDoesNotTakeIsNamed) {
+TEST_F(CohereTest, RejectsUnsupportedFieldsByName) {
   StartAll();
   const std::pair<const char*, const char*> cases[] = {
       {R"({})", "exactly one of texts, images and inputs"},

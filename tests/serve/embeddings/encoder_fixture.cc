@@ -56,7 +56,7 @@ absl::StatusOr<EncodeInput> Prepare(const std::string& instruction, const Encode
   return input;
 }
 
-/// What is made beside values, and in place of them for a query.
+/// Adds outputs in addition to values, or instead of them for a query.
 void AddOtherVectors(const EncodingLoop::Item& item, EncodeResult& result) {
   const EncodeWish& wish = *item.wish;
   std::map<TokenId, float> weights;

@@ -41,7 +41,7 @@ class FakeEncoder {
   std::unique_ptr<EncodingLoop> loop_;
 };
 
-/// A server with encoders beside the fake engine.
+/// A server with encoders and the fake engine.
 class EncoderTest : public ServeTest {
  protected:
   ~EncoderTest() override;
@@ -49,12 +49,12 @@ class EncoderTest : public ServeTest {
   void AddVectors(const std::string& name);
   /// With sparse vectors and multi-vectors too.
   void AddThreeKinds(const std::string& name);
-  /// Of texts and pictures.
+  /// Adds a model of texts and pictures.
   void AddPictures(const std::string& name);
   void AddScores(const std::string& name, int64_t num_labels = 1);
   /// The generating model's states.
   void AddStates();
-  /// With what was added, and the generating model "demo" beside it.
+  /// Starts with the added models and the generating model "demo".
   void StartAll(const std::function<void(Server::Options&)>& change = {});
 
   /// The reply to a body; its status must be `status`.

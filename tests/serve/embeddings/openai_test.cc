@@ -28,7 +28,7 @@ class EmbeddingsTest : public EncoderTest {
   }
 };
 
-TEST_F(EmbeddingsTest, AnswersAsOpenAi) {
+TEST_F(EmbeddingsTest, RepliesLikeOpenAi) {
   StartAll();
   EXPECT_EQ(Post(kPath, {{"model", "words"}, {"input", "the cat"}, {"user", "me"}}),
             json::parse(R"({
@@ -44,7 +44,7 @@ TEST_F(EmbeddingsTest, AnswersAsOpenAi) {
     "usage": {"prompt_tokens": 7, "total_tokens": 7}})"));
 }
 
-TEST_F(EmbeddingsTest, TakesIdsAsTheyAre) {
+TEST_F(EmbeddingsTest, AcceptsIdsUnchanged) {
   StartAll();
   const auto vectors = [](const json& reply) {
     json found = json::array();
@@ -56,7 +56,7 @@ TEST_F(EmbeddingsTest, TakesIdsAsTheyAre) {
             json::parse("[[1, 7, 0.1, -2.5], [3, 29, 0.1, -2.5], [2, 10, 0.1, -2.5]]"));
 }
 
-TEST_F(EmbeddingsTest, Base64IsOfLittleEndianFloats) {
+TEST_F(EmbeddingsTest, Base64EncodesLittleEndianFloats) {
   StartAll();
   const json reply = Post(kPath, {{"input", "the cat"}, {"encoding_format", "base64"}});
   std::string bytes;
@@ -67,7 +67,7 @@ TEST_F(EmbeddingsTest, Base64IsOfLittleEndianFloats) {
   EXPECT_EQ(values, (std::vector<float>{4.0f, 74.0f, 0.1f, -2.5f}));
 }
 
-TEST_F(EmbeddingsTest, PromptsGoBeforeTheText) {
+TEST_F(EmbeddingsTest, PromptPrecedesText) {
   StartAll();
   const json found = Post(kPath, {{"input", "find: a"}}).at("data");
   for (const json& how : {json{{"prompt_name", "query"}}, json{{"input_type", "search_query"}},
@@ -78,7 +78,7 @@ TEST_F(EmbeddingsTest, PromptsGoBeforeTheText) {
   }
 }
 
-TEST_F(EmbeddingsTest, TakesWhatVoyagesClientSends) {
+TEST_F(EmbeddingsTest, AcceptsVoyageClientRequests) {
   StartAll();
   const json body = json::parse(R"({"input": ["the cat"], "model": "words", "input_type": "query",
       "truncation": true, "output_dtype": null, "output_dimension": 2,
@@ -95,7 +95,7 @@ TEST_F(EmbeddingsTest, TakesWhatVoyagesClientSends) {
   EXPECT_EQ(Post(kPath, other, 400).at("error").at("param"), "output_dimension");
 }
 
-TEST_F(EmbeddingsTest, CutsWhatIsTooLongWhereThatIsAskedFor) {
+TEST_F(EmbeddingsTest, TruncatesOnRequest) {
   StartAll();
   std::string words;
   for (int i = 0; i < 30; ++i) absl::StrAppend(&words, "a ");
@@ -118,7 +118,7 @@ TEST_F(EmbeddingsTest, CutsWhatIsTooLongWhereThatIsAskedFor) {
   EXPECT_EQ(end.at("data")[0].at("embedding")[1], 12 + 2 * 2);
 }
 
-TEST_F(EmbeddingsTest, WaysToCutMustAgree) {
+TEST_F(EmbeddingsTest, TruncationFieldsMustAgree) {
   StartAll();
   struct Case {
     json fields;
@@ -147,7 +147,7 @@ TEST_F(EmbeddingsTest, WaysToCutMustAgree) {
   }
 }
 
-TEST_F(EmbeddingsTest, RefusesWhatItDoesNotTake) {
+TEST_F(EmbeddingsTest, RejectsBadInput) {
   StartAll();
   struct Case {
     json body;
@@ -171,10 +171,10 @@ TEST_F(EmbeddingsTest, RefusesWhatItDoesNotTake) {
       {{{"input", "a"}, {"dimensions", 5}}, 400, "[1, 4]", "dimensions"},
       {{{"input", "a"}, {"dimension", 2}}, 400, "did you mean \"dimensions\"?", "dimension"},
       {{{"input", "a"}, {"", 2}}, 400, "\"\": there is no such field", "\"\""},
-      {{{"input", "a"}, {"prompt_name", "nobody"}}, 400, "document, query", "prompt_name"},
+      {{{"input", "a"}, {"prompt_name", "unknown"}}, 400, "document, query", "prompt_name"},
       {{{"input", "a"}, {"truncate_prompt_tokens", 17}}, 400, "[-1, 16]", "truncate_prompt_tokens"},
       {{{"input", "a"}, {"lora_path", "x"}}, 400, "not supported", "lora_path"},
-      {{{"input", "a"}, {"model", "nobody"}}, 404, "this server has `words`", "model"},
+      {{{"input", "a"}, {"model", "unknown"}}, 404, "this server has `words`", "model"},
       {{{"input", "a"}, {"model", "demo"}}, 400, "`demo` generates text", "model"},
       {{{"input", "a"}, {"model", "judge"}}, 400, "`judge` makes scores", "model"},
   };
@@ -186,13 +186,13 @@ TEST_F(EmbeddingsTest, RefusesWhatItDoesNotTake) {
   }
 }
 
-TEST_F(EmbeddingsTest, NotANumberNeverLeaves) {
+TEST_F(EmbeddingsTest, NanIsNeverReturned) {
   StartAll();
   const json error = Post(kPath, {{"input", {"a", "nan"}}}, 500).at("error");
   EXPECT_EQ(error.at("param"), "input[1]");
 }
 
-TEST_F(EmbeddingsTest, ABatchOfAnySizeComesBackInOrder) {
+TEST_F(EmbeddingsTest, BatchOfAnySizeKeepsOrder) {
   StartAll();
   json input = json::array();
   for (int i = 0; i < 10'000; ++i) input.push_back({i, 1});
@@ -206,14 +206,14 @@ TEST_F(EmbeddingsTest, ABatchOfAnySizeComesBackInOrder) {
   EXPECT_EQ(reply.at("usage").at("total_tokens"), 20'000);
 }
 
-TEST_F(EmbeddingsTest, TheFirstWrongInputIsTold) {
+TEST_F(EmbeddingsTest, FirstBadInputIsReported) {
   StartAll();
   std::vector<std::string> input(1000, "a");
   input[300] = input[900] = "a a a a a a a a a a a a a a a a a a a";
   EXPECT_EQ(Post(kPath, {{"input", input}}, 400).at("error").at("param"), "input[300]");
 }
 
-TEST_F(EmbeddingsTest, OrderAndNeighboursChangeNothing) {
+TEST_F(EmbeddingsTest, ResultIsIndependentOfBatch) {
   StartAll();
   std::vector<std::string> texts;
   for (int i = 0; i < 200; ++i) texts.push_back(std::string(1 + i, 'x') + " y");
@@ -227,7 +227,7 @@ TEST_F(EmbeddingsTest, OrderAndNeighboursChangeNothing) {
   }
 }
 
-TEST_F(EmbeddingsTest, AClientThatGoesIsComputedForNoMore) {
+TEST_F(EmbeddingsTest, DisconnectedClientIsNotComputed) {
   StartAll();
   encoders_[0]->pass_us = 20'000;
   json input = json::array();
@@ -242,7 +242,7 @@ TEST_F(EmbeddingsTest, AClientThatGoesIsComputedForNoMore) {
   EXPECT_LT(encoders_[0]->num_inputs, 10'000);
 }
 
-TEST_F(EmbeddingsTest, ABatchCanBeAbortedByItsName) {
+TEST_F(EmbeddingsTest, BatchIsAbortedById) {
   StartAll();
   encoders_[0]->pass_us = 20'000;
   json input = json::array();
@@ -254,7 +254,7 @@ TEST_F(EmbeddingsTest, ABatchCanBeAbortedByItsName) {
   EXPECT_EQ(client.Receive().status, 499);
 }
 
-TEST_F(EmbeddingsTest, TextIsGeneratedBesideIt) {
+TEST_F(EmbeddingsTest, TextIsGeneratedConcurrently) {
   StartAll();
   const json reply = Post("/v1/completions", {{"model", "demo"}, {"prompt", "Once"}});
   EXPECT_EQ(reply.at("usage").at("completion_tokens"), 16);
@@ -269,7 +269,7 @@ TEST_F(EmbeddingsTest, AllModelsAreListed) {
   for (const json& model : models) names.push_back(model.at("id"));
   EXPECT_EQ(names, (std::vector<std::string>{"demo", "words", "judge"}));
   EXPECT_EQ(Connect().Get("/v1/models/words").Json().at("max_model_len"), 16);
-  EXPECT_EQ(Connect().Get("/v1/models/nobody").status, 404);
+  EXPECT_EQ(Connect().Get("/v1/models/unknown").status, 404);
 }
 
 TEST_F(EmbeddingsTest, MetricsCountByModel) {
@@ -280,7 +280,7 @@ TEST_F(EmbeddingsTest, MetricsCountByModel) {
   EXPECT_THAT(metrics, HasSubstr("shortlist:encoded_tokens_total{model_name=\"words\"} 7"));
 }
 
-TEST_F(ServeTest, EmbeddingsWithoutAnEncoderNameTheFlag) {
+TEST_F(ServeTest, EmbeddingsWithoutEncoderNameFlag) {
   Start();
   const HttpReply reply = Connect().Post("/v1/embeddings", R"({"input": "a"})");
   EXPECT_EQ(reply.status, 400);
@@ -295,18 +295,18 @@ class TwoEmbeddersTest : public EncoderTest {
   }
 };
 
-TEST_F(TwoEmbeddersTest, TheNameChooses) {
+TEST_F(TwoEmbeddersTest, NameSelectsModel) {
   StartAll();
-  for (const auto& [asked, told] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [asked, returned] : std::vector<std::pair<std::string, std::string>>{
            {"", "first"}, {"default", "first"}, {"second", "org/second"}}) {
-    EXPECT_EQ(Post(kPath, {{"input", "a"}, {"model", asked}}).at("model"), told);
+    EXPECT_EQ(Post(kPath, {{"input", "a"}, {"model", asked}}).at("model"), returned);
   }
   const json error = Post(kPath, {{"input", "a"}, {"model", "third"}}, 404).at("error");
   EXPECT_EQ(error.at("code"), "model_not_found");
   EXPECT_THAT(error.at("message").get<std::string>(), HasSubstr("`first`, `org/second`"));
 }
 
-TEST_F(TwoEmbeddersTest, GenerationWithoutAModelNamesTheFlag) {
+TEST_F(TwoEmbeddersTest, GenerationWithoutModelNamesFlag) {
   StartAll([](Server::Options& options) {
     options.generator.generates = false;
     options.service.model_name = "first";

@@ -45,7 +45,7 @@ class PicturesTest : public EncoderTest {
   }
 };
 
-TEST_F(PicturesTest, ItemsOfTextsAndPicturesAreMixed) {
+TEST_F(PicturesTest, TextsAndPicturesMayBeMixed) {
   StartAll();
   const json reply = Post("/v1/embeddings", json::parse(R"({"input": [
       {"image": "AAAA"}, {"text": "the cat"}, "a", {"text": null, "image": "AAAAAA"},
@@ -56,7 +56,7 @@ TEST_F(PicturesTest, ItemsOfTextsAndPicturesAreMixed) {
   EXPECT_EQ(Numbers(Post("/v1/embeddings", {{"input", {{"image", "AAAA"}}}})), json::parse("[4]"));
 }
 
-TEST_F(PicturesTest, WhatAnItemMayNotBeIsNamed) {
+TEST_F(PicturesTest, RejectsBadItemsByName) {
   StartAll();
   EXPECT_THAT(RefusedItem({{"image", "AA"}}, "words"),
               HasSubstr("input[0].image: `words` reads texts, and no pictures"));
@@ -74,7 +74,7 @@ TEST_F(PicturesTest, WhatAnItemMayNotBeIsNamed) {
   EXPECT_THAT(RefusedItem({{"image", "broken"}}), HasSubstr("input[0]: PNG: truncated"));
 }
 
-TEST_F(PicturesTest, ATextDoesNotWaitForAllPicturesOfItsClient) {
+TEST_F(PicturesTest, TextDoesNotWaitForPicturesOfSameClient) {
   StartAll();
   FakeEncoder& clip = *encoders_[0];
   clip.picture_us = 20'000;
@@ -124,7 +124,7 @@ class PictureHost {
   std::thread thread_;
 };
 
-TEST_F(PicturesTest, AddressesOfListedHostsAreFetched) {
+TEST_F(PicturesTest, UrlsOfListedHostsAreFetched) {
   const PictureHost host("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\npicture");
   StartAll([&](Server::Options& options) { options.fetch.hosts = {host.authority()}; });
   const std::string url = "http://" + host.authority() + "/a.png";
@@ -140,7 +140,7 @@ TEST_F(PicturesTest, AddressesOfListedHostsAreFetched) {
               HasSubstr("input[64]: an address more than the 64 of a request"));
 }
 
-TEST_F(PicturesTest, NobodyWaitsForAHostThatIsSilent) {
+TEST_F(PicturesTest, SilentHostDelaysNoOtherRequest) {
   const PictureHost host("");
   StartAll([&](Server::Options& options) {
     options.fetch.hosts = {host.authority()};
@@ -157,13 +157,13 @@ TEST_F(PicturesTest, NobodyWaitsForAHostThatIsSilent) {
   slow.join();
 }
 
-TEST_F(PicturesTest, WithoutTheFlagNoAddressIsFetched) {
+TEST_F(PicturesTest, WithoutFlagNoUrlIsFetched) {
   StartAll();
   EXPECT_THAT(RefusedItem({{"image", "HTTP://127.0.0.1/a.png"}}),
               HasSubstr("input[0]: an address (HTTP:), which is not fetched without"));
 }
 
-TEST_F(PicturesTest, EncodeTakesImageData) {
+TEST_F(PicturesTest, EncodeAcceptsImageData) {
   StartAll();
   const json one = Post("/encode", {{"image_data", "AAAA"}});
   EXPECT_EQ(one.at("embedding").at(0), 4);
@@ -177,7 +177,7 @@ TEST_F(PicturesTest, EncodeTakesImageData) {
       json::parse("[3, 5]"));
 }
 
-TEST_F(PicturesTest, WhatImageDataMayNotBeIsNamed) {
+TEST_F(PicturesTest, RejectsBadImageDataByName) {
   StartAll();
   const auto refused = [&](const char* body) { return Refused("/encode", json::parse(body)); };
   EXPECT_THAT(refused(R"({"text": ["a"], "image_data": ["A", "B"]})"),

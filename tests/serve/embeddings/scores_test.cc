@@ -24,15 +24,15 @@ class RerankTest : public EncoderTest {
       {"query", "q"}, {"documents", {"a", "b b b", "c c"}}, {"raw_scores", true}, {"rid", "r"}};
 };
 
-TEST_F(RerankTest, ServerInfoNamesWhatMakesVectorsAndScores) {
-  AddStates();  // which nobody asks for by name
+TEST_F(RerankTest, ServerInfoListsEmbeddersAndRerankers) {
+  AddStates();  // which no request names
   StartAll();
   EXPECT_EQ(Connect().Get("/server_info").Json().at("encoders"),
             json::parse(R"([{"name": "words", "makes": "vectors"},
                             {"name": "judge", "makes": "scores"}])"));
 }
 
-TEST_F(RerankTest, V1IsSglangsBareArray) {
+TEST_F(RerankTest, V1ReturnsArrayLikeSglang) {
   StartAll();
   json reply = Post("/v1/rerank", body_);
   for (json& entry : reply) entry.at("meta_info").erase("e2e_latency");
@@ -42,7 +42,7 @@ TEST_F(RerankTest, V1IsSglangsBareArray) {
     {"score": -1, "document": "a", "index": 0, "meta_info": {"id": "r-0", "prompt_tokens": 5}}])"));
 }
 
-TEST_F(RerankTest, V2IsCoheresAndJinas) {
+TEST_F(RerankTest, V2RepliesLikeCohereAndJina) {
   StartAll();
   json body = body_;
   body["top_n"] = 2;
@@ -61,7 +61,7 @@ TEST_F(RerankTest, V2IsCoheresAndJinas) {
   EXPECT_EQ(Post("/rerank", body), Post("/v2/rerank", body));
 }
 
-TEST_F(RerankTest, RerankWithDocumentsAndRawScoresIsInfinitys) {
+TEST_F(RerankTest, DocumentsAndRawScoresSelectInfinity) {
   StartAll();
   json body = body_;
   body.update(json::parse(R"({"return_documents": true, "model": "default/not-specified",
@@ -75,16 +75,16 @@ TEST_F(RerankTest, RerankWithDocumentsAndRawScoresIsInfinitys) {
   EXPECT_FALSE(Post("/rerank", body).at("results")[0].contains("document"));
 }
 
-TEST_F(RerankTest, InfinityRerankIsInfinitysWithoutRawScoresToo) {
+TEST_F(RerankTest, InfinityRouteNeedsNoRawScores) {
   StartAll();
-  // What LiteLLM sends to Infinity and to vLLM.
+  // Requests of LiteLLM to Infinity and to vLLM.
   const json body = json::parse(R"({"model": "judge", "query": "q", "documents": ["a", "b b b"],
                                     "return_documents": true, "top_n": 1})");
   EXPECT_EQ(Post("/infinity/rerank", body).at("results")[0].at("document"), "b b b");
   EXPECT_EQ(Post("/rerank", body).at("results")[0].at("document"), (json{{"text", "b b b"}}));
 }
 
-TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
+TEST_F(RerankTest, TruncationSelectsVoyage) {
   StartAll();
   json body = {{"query", "q"},
                {"documents", {"a", "b b b"}},
@@ -112,7 +112,7 @@ TEST_F(RerankTest, RerankWithTruncationIsVoyages) {
   EXPECT_EQ(Post("/v2/rerank", {{"query", "q"}, {"documents", {words}}}).at("results").size(), 1);
 }
 
-TEST_F(RerankTest, WaysToCutMustAgreeOnEveryRoute) {
+TEST_F(RerankTest, TruncationFieldsMustAgreeOnEveryRoute) {
   StartAll();
   const json contradictions[] = {{{"truncate", false}, {"truncate_prompt_tokens", 8}},
                                  {{"truncation_side", "left"}, {"truncation_direction", "right"}}};
@@ -134,7 +134,7 @@ TEST_F(RerankTest, WaysToCutMustAgreeOnEveryRoute) {
   Post("/v2/rerank", body, 400);
 }
 
-TEST_F(RerankTest, RerankWithTextsIsTeis) {
+TEST_F(RerankTest, TextsSelectTei) {
   StartAll();
   json body = {{"query", "q"}, {"texts", {"a", "b b b"}}, {"raw_scores", true}};
   EXPECT_EQ(Post("/rerank", body),
@@ -146,14 +146,14 @@ TEST_F(RerankTest, RerankWithTextsIsTeis) {
   EXPECT_NEAR(reply[0].at("score").get<double>(), 0.7310586, 1e-6);
 }
 
-TEST_F(RerankTest, RerankWithNeitherNamesTeisField) {
+TEST_F(RerankTest, MissingFieldsGetTeiError) {
   StartAll();
   EXPECT_EQ(Post("/rerank", {{"query", "q"}}, 400), (json{{"detail", "texts: missing"},
                                                           {"error", "texts: missing"},
                                                           {"error_type", "Validation"}}));
 }
 
-TEST_F(RerankTest, TheBestAreCountedInEveryDialect) {
+TEST_F(RerankTest, TopCountWorksInEveryDialect) {
   StartAll();
   const json texts = {{"query", "q"}, {"texts", {"a", "b b b"}}};
   for (const char* name : {"top_n", "top_k"}) {
@@ -167,7 +167,7 @@ TEST_F(RerankTest, TheBestAreCountedInEveryDialect) {
   }
 }
 
-TEST_F(RerankTest, VoyagesClientFindsTheMessageOfAnErrorInDetail) {
+TEST_F(RerankTest, VoyageErrorsHaveDetail) {
   StartAll();
   const json body = {{"query", "q"}, {"documents", json::array()}, {"truncation", true}};
   const json error = Post("/v1/rerank", body, 400);
@@ -177,7 +177,7 @@ TEST_F(RerankTest, VoyagesClientFindsTheMessageOfAnErrorInDetail) {
   EXPECT_EQ(missing.at("detail"), missing.at("error").at("message"));
 }
 
-TEST_F(RerankTest, TwoNamesOfOneCountMustHaveTheSameValue) {
+TEST_F(RerankTest, BothCountNamesMustAgree) {
   StartAll();
   json body = body_;
   body["top_n"] = body["top_k"] = 2;
@@ -191,7 +191,7 @@ TEST_F(RerankTest, TwoNamesOfOneCountMustHaveTheSameValue) {
   }
 }
 
-TEST_F(RerankTest, WhatSglangRouterPutsInForNoModelIsNone) {
+TEST_F(RerankTest, SglangRouterPlaceholderMeansNoModel) {
   StartAll();
   json body = body_;
   body["model"] = "unknown";
@@ -199,13 +199,13 @@ TEST_F(RerankTest, WhatSglangRouterPutsInForNoModelIsNone) {
   EXPECT_EQ(Post("/v1/embeddings", {{"model", "unknown"}, {"input", "a"}}).at("model"), "words");
 }
 
-TEST_F(RerankTest, EqualScoresKeepTheOrderOfTheDocuments) {
+TEST_F(RerankTest, EqualScoresKeepDocumentOrder) {
   StartAll();
   const json reply = Post("/v2/rerank", {{"query", "q"}, {"documents", {"a", "b", "c"}}});
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(reply.at("results")[i].at("index"), i);
 }
 
-TEST_F(RerankTest, RefusesWhatItDoesNotTake) {
+TEST_F(RerankTest, RejectsBadInput) {
   StartAll();
   struct Case {
     json change;
@@ -235,7 +235,7 @@ TEST_F(RerankTest, RefusesWhatItDoesNotTake) {
   EXPECT_EQ(tei.at("error_type"), "Validation");
 }
 
-TEST_F(RerankTest, LongDocumentsAreCutOrRefusedAsTheDialectDoes) {
+TEST_F(RerankTest, LongDocumentsFollowDialect) {
   StartAll();
   json body = body_;
   body["documents"][1] = "b b b b b b b b b b b b b b b b b b b";
@@ -243,7 +243,7 @@ TEST_F(RerankTest, LongDocumentsAreCutOrRefusedAsTheDialectDoes) {
   EXPECT_EQ(Post("/v2/rerank", body).at("results")[0].at("relevance_score"), 10);
 }
 
-TEST_F(RerankTest, TeisEmbed) {
+TEST_F(RerankTest, TeiEmbed) {
   StartAll();
   EXPECT_EQ(Post("/embed", {{"inputs", "the cat"}, {"normalize", false}}),
             json::parse("[[4, 74, 0.1, -2.5]]"));
@@ -256,7 +256,7 @@ TEST_F(RerankTest, TeisEmbed) {
   EXPECT_EQ(Post("/embed", {{"inputs", "a"}, {"parameters", json::object()}}).size(), 1);
 }
 
-TEST_F(RerankTest, FastchatsWorker) {
+TEST_F(RerankTest, FastchatWorker) {
   StartAll();
   const json reply =
       Post("/worker_get_embeddings", {{"model", "anything"}, {"input", {"a", "b b"}}});
@@ -265,7 +265,7 @@ TEST_F(RerankTest, FastchatsWorker) {
   EXPECT_NE(Post("/worker_get_embeddings", {{"input", 5}}).at("error_code"), 0);
 }
 
-TEST_F(RerankTest, SglangsEncode) {
+TEST_F(RerankTest, SglangEncode) {
   StartAll();
   json reply = Post("/encode", {{"text", "the cat"}, {"rid", "r"}});
   EXPECT_EQ(reply.at("embedding"), json::parse("[4, 74, 0.1, -2.5]"));
@@ -279,7 +279,7 @@ TEST_F(RerankTest, SglangsEncode) {
       json::parse(R"({"text": [["q", "a"], ["q", "b b"]], "is_cross_encoder_request": true})"));
   ASSERT_EQ(reply.size(), 2);
   EXPECT_EQ(reply[1].at("embedding"), 0.5);
-  // What SGLang has there for compatibility is left unread, but nothing that it does not know.
+  // SGLang's compatibility fields are ignored; unknown fields are rejected.
   reply = Post("/encode", {{"text", "a"}, {"sampling_params", {{"temperature", 0.5}}}});
   EXPECT_EQ(reply.at("embedding")[0], 3);
   const auto refused = [&](const json& params, const std::string& param) {
@@ -295,7 +295,7 @@ TEST_F(RerankTest, SglangsEncode) {
               HasSubstr("exactly one"));
 }
 
-TEST_F(RerankTest, VllmsScore) {
+TEST_F(RerankTest, VllmScore) {
   StartAll();
   json reply = Post(
       "/v1/score", {{"text_1", "q"}, {"text_2", {"a", "b b"}}, {"raw_scores", true}, {"rid", "r"}});
@@ -331,7 +331,7 @@ class NextTokensTest : public EncoderTest {
   }
 };
 
-TEST_F(NextTokensTest, SglangsScoreIsHowLikelyTheLabelsComeNext) {
+TEST_F(NextTokensTest, SglangScoreIsNextTokenProbabilityOfLabels) {
   StartAll();
   EXPECT_EQ(Ask(json::object()), json::parse(R"({
     "object": "scoring", "model": "demo", "scores": [[0.1, 0.3], [0.1, 0.3]],
@@ -344,7 +344,7 @@ TEST_F(NextTokensTest, SglangsScoreIsHowLikelyTheLabelsComeNext) {
   EXPECT_EQ(Ask(ids).at("usage").at("prompt_tokens"), 7);
 }
 
-TEST_F(NextTokensTest, RefusesWhatItDoesNotTake) {
+TEST_F(NextTokensTest, RejectsBadInput) {
   StartAll();
   const auto refusal = [&](const json& change) { return Ask(change, 400).dump(); };
   EXPECT_THAT(refusal({{"label_token_ids", json::array()}}), HasSubstr("a list that is empty"));
@@ -361,7 +361,7 @@ TEST_F(NextTokensTest, RefusesWhatItDoesNotTake) {
               HasSubstr("items[1]"));
 }
 
-TEST_F(ServeTest, ScoresWithoutAClassifierNameTheFlag) {
+TEST_F(ServeTest, ScoresWithoutClassifierNameFlag) {
   Start();
   for (const char* path :
        {"/v1/rerank", "/v2/rerank", "/rerank", "/predict", "/score", "/classify"}) {
@@ -379,7 +379,7 @@ class ClassifierTest : public EncoderTest {
   ClassifierTest() { AddScores("moods", /*num_labels=*/2); }
 };
 
-TEST_F(ClassifierTest, TeisPredict) {
+TEST_F(ClassifierTest, TeiPredict) {
   StartAll();
   const json expected = json::parse(R"([{"score": -1, "label": "LABEL_0"},
                                         {"score": -2, "label": "LABEL_1"}])");
@@ -392,7 +392,7 @@ TEST_F(ClassifierTest, TeisPredict) {
             "Validation");
 }
 
-TEST_F(ClassifierTest, VllmsClassify) {
+TEST_F(ClassifierTest, VllmClassify) {
   StartAll();
   const json reply = Post("/classify", {{"input", {"a b c", "a"}}, {"raw_scores", true}});
   EXPECT_EQ(reply.at("data"), json::parse(R"([

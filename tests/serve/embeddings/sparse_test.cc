@@ -1,4 +1,4 @@
-// Sparse vectors, multi-vectors and what is ranked by them.
+// Sparse vectors, multi-vectors and rankings by them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class SparseTest : public EncoderTest {
   }
 };
 
-TEST_F(SparseTest, EmbedSparseIsTeis) {
+TEST_F(SparseTest, EmbedSparseMatchesTei) {
   AddThreeKinds("m3");
   StartAll();
   json body = {{"inputs", {"a ccc bb a", "dddd"}}};
@@ -41,7 +41,7 @@ TEST_F(SparseTest, EmbedSparseIsTeis) {
             json::parse(R"([[{"index": 12, "value": 2}, {"index": 13, "value": 3}]])"));
 }
 
-TEST_F(SparseTest, EmbeddingTypesAreAllOfOnePass) {
+TEST_F(SparseTest, EmbeddingTypesShareOnePass) {
   AddThreeKinds("m3");
   StartAll();
   json body = {{"input", {"a ccc"}}, {"embedding_types", {"dense", "sparse", "colbert"}}};
@@ -67,7 +67,7 @@ TEST_F(SparseTest, EmbeddingTypesAreAllOfOnePass) {
   EXPECT_EQ(entry.at("sparse"), json::parse(R"([{"index": 11, "value": 1}])"));
 }
 
-TEST_F(SparseTest, WhatAModelDoesNotMakeIsRefusedByName) {
+TEST_F(SparseTest, UnsupportedOutputIsRejectedByName) {
   AddVectors("words");
   StartAll();
   const std::string path = "/v1/embeddings";
@@ -84,7 +84,7 @@ TEST_F(SparseTest, WhatAModelDoesNotMakeIsRefusedByName) {
               HasSubstr("--embed-model with colbert_linear.pt"));
 }
 
-TEST_F(SparseTest, FieldsAreRefusedWithValueAndBound) {
+TEST_F(SparseTest, BadFieldsAreRejectedWithValueAndBound) {
   AddThreeKinds("m3");
   StartAll();
   const auto with = [](json fields) {
@@ -110,7 +110,7 @@ TEST_F(SparseTest, FieldsAreRefusedWithValueAndBound) {
               HasSubstr("no \"dense\" among embedding_types"));
 }
 
-TEST_F(SparseTest, AModelWithoutDenseVectorsSaysSo) {
+TEST_F(SparseTest, ModelWithoutDenseVectorsReportsIt) {
   AddThreeKinds("splade");
   ServedEncoder described = encoders_[0]->described();
   described.makes_dense = false;
@@ -123,7 +123,7 @@ TEST_F(SparseTest, AModelWithoutDenseVectorsSaysSo) {
               HasSubstr("no dense vectors"));
 }
 
-TEST_F(SparseTest, MultiVectorsRankWhereNothingElseDoes) {
+TEST_F(SparseTest, MultiVectorsRankWithoutReranker) {
   AddThreeKinds("m3");
   StartAll();
   // The query is "find qq": {4, -4} and {2, -2}; of a document the longest word counts.
@@ -144,7 +144,7 @@ TEST_F(SparseTest, MultiVectorsRankWhereNothingElseDoes) {
   EXPECT_EQ(error.at("param"), "query");
 }
 
-TEST_F(SparseTest, AModelThatScoresPairsGoesFirstUnlessTheOtherIsNamed) {
+TEST_F(SparseTest, RerankerIsDefaultUnlessOtherModelNamed) {
   AddThreeKinds("m3");
   AddScores("judge");
   StartAll();

@@ -35,7 +35,7 @@ void ExpectScores(const json& golden) {
   }
 }
 
-TEST(ZeroShotTest, ScoresAreTransformersPipelines) {
+TEST(ZeroShotTest, ScoresMatchTransformersPipeline) {
   ExpectScores(ReadJsonFile(kGolden, 1 << 16).value());
   const json rules = ReadJsonFile(kRules, 1 << 16).value();
   ASSERT_GE(rules["orders"].size(), 5u);
@@ -45,7 +45,7 @@ TEST(ZeroShotTest, ScoresAreTransformersPipelines) {
   }
 }
 
-TEST(ZeroShotTest, LabelsAreFoundByTheirNames) {
+TEST(ZeroShotTest, LabelsAreFoundByName) {
   const auto found = [](const std::vector<std::string>& labels) {
     const auto place = FindEntailment(labels);
     return place.ok() ? std::pair(place->entails, place->contradicts) : std::pair<size_t, size_t>();
@@ -61,7 +61,7 @@ TEST(ZeroShotTest, LabelsAreFoundByTheirNames) {
       HasSubstr("its labels are joy, anger"));
 }
 
-TEST(ZeroShotTest, TemplatesAreReadAsPythonsFormatReadsThem) {
+TEST(ZeroShotTest, TemplatesFollowPythonFormat) {
   const json rules = ReadJsonFile(kRules, 1 << 16).value();
   int num_refused = 0;
   for (const json& entry : rules["templates"]) {
@@ -88,8 +88,8 @@ class ZeroShotRouteTest : public EncoderTest {
   }
 };
 
-TEST_F(ZeroShotRouteTest, CandidatesAreJudgedForEachText) {
-  // The longer the hypothesis the larger all logits are: softmax over the candidates tells.
+TEST_F(ZeroShotRouteTest, CandidatesAreScoredForEachText) {
+  // Logits grow with the length of the hypothesis: softmax over the candidates shows it.
   const json body = {{"input", {"a", "b c"}},
                      {"candidate_labels", {"x", "y z"}},
                      {"hypothesis_template", "it {}"}};
@@ -109,14 +109,14 @@ TEST_F(ZeroShotRouteTest, CandidatesAreJudgedForEachText) {
   }
 }
 
-TEST_F(ZeroShotRouteTest, CommasDivideATextOfLabels) {
+TEST_F(ZeroShotRouteTest, CommasSeparateLabels) {
   const json body = {{"input", "a"}, {"candidate_labels", " x, y z ,,"}};
   EXPECT_EQ(Post("/classify", body).at("data")[0].at("labels"), json({"x", "y z"}));
   const json one = {{"input", "a"}, {"candidate_labels", {"x, y"}}};
   EXPECT_EQ(Post("/classify", one).at("data")[0].at("labels"), json({"x, y"}));
 }
 
-TEST_F(ZeroShotRouteTest, FieldsAreRefusedWithValueAndBound) {
+TEST_F(ZeroShotRouteTest, BadFieldsAreRejectedWithValueAndBound) {
   const auto refusal = [&](const json& fields, const std::string& param) {
     json body = {{"input", {"a", "b"}}, {"candidate_labels", {"x", "y"}}};
     body.update(fields);
@@ -148,7 +148,7 @@ TEST_F(ZeroShotRouteTest, FieldsAreRefusedWithValueAndBound) {
               HasSubstr("more than 16 tokens"));
 }
 
-TEST_F(EncoderTest, ZeroShotWantsAModelThatEntails) {
+TEST_F(EncoderTest, ZeroShotRequiresEntailmentModel) {
   AddScores("judge", 2);
   StartAll();
   const json error =

@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
-TEST(HttpUrlTest, TakesHostPortAndPathApart) {
+TEST(HttpUrlTest, SplitsHostPortAndPath) {
   const struct {
     const char *url, *host, *port, *path, *authority;
   } kCases[] = {
@@ -56,7 +56,7 @@ TEST(HttpUrlTest, TakesHostPortAndPathApart) {
   }
 }
 
-TEST(HttpUrlTest, RefusesWhatItCannotReach) {
+TEST(HttpUrlTest, RejectsUnreachableUrl) {
   const std::string huge = "http://" + std::string(100'000, 'a') + ":0";
   for (const std::string& url : {std::string(),
                                  std::string("localhost:21001"),
@@ -85,7 +85,7 @@ TEST(HttpUrlTest, RefusesWhatItCannotReach) {
   }
 }
 
-/// A controller that answers as told, on the same thread as the client.
+/// A controller with scripted replies, on the same thread as the client.
 class FakeController {
  public:
   struct Received {
@@ -185,7 +185,7 @@ class KeepRegisteredTest : public ::testing::Test {
   std::vector<std::string> changes_;
 };
 
-TEST_F(KeepRegisteredTest, RegistersThenReportsTheQueue) {
+TEST_F(KeepRegisteredTest, RegistersThenReportsQueue) {
   FakeController controller(io_, /*port=*/0, Sound);
   Start(controller.port());
   RunUntil([&] { return controller.received.size() >= 3; });
@@ -210,7 +210,7 @@ TEST_F(KeepRegisteredTest, RegistersAgainWhenForgotten) {
   EXPECT_EQ(Count(controller, "/receive_heart_beat"), 2u);
 }
 
-TEST_F(KeepRegisteredTest, SurvivesARestartOfTheController) {
+TEST_F(KeepRegisteredTest, SurvivesControllerRestart) {
   FakeController controller(io_, /*port=*/0, Sound);
   const uint16_t port = controller.port();
   Start(port);
@@ -223,7 +223,7 @@ TEST_F(KeepRegisteredTest, SurvivesARestartOfTheController) {
   EXPECT_EQ(anew.received[0].path, "/register_worker");
 }
 
-TEST_F(KeepRegisteredTest, TriesAgainWhateverTheControllerAnswers) {
+TEST_F(KeepRegisteredTest, RetriesAfterAnyReply) {
   const std::string kReplies[] = {
       Reply("null", 500),
       "garbage\r\n\r\n",
@@ -251,7 +251,7 @@ TEST_F(KeepRegisteredTest, TriesAgainWhateverTheControllerAnswers) {
   EXPECT_EQ(Count(controller, "/register_worker"), std::size(kReplies) + 1);
 }
 
-TEST_F(KeepRegisteredTest, TakesAReplyHoweverItIsFramed) {
+TEST_F(KeepRegisteredTest, AcceptsAnyFraming) {
   const std::string kReplies[] = {
       kChunkedReply + "4;x\r\nnull\r\n0\r\nX: y\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\nnull",
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nX: y\r\n\r\n" + Reply("null")};
@@ -265,7 +265,7 @@ TEST_F(KeepRegisteredTest, TakesAReplyHoweverItIsFramed) {
   EXPECT_EQ(changes_, (std::vector<std::string>{"registered", "registered", "registered"}));
 }
 
-TEST_F(KeepRegisteredTest, TakesNonsenseInAHeartbeatForSilence) {
+TEST_F(KeepRegisteredTest, MalformedHeartbeatReplyIsIgnored) {
   const std::string kBodies[] = {
       "null", "[]", "{}", R"({"exist": 1})", "{", R"({"exist": "true"})"};
   size_t next = 0;
@@ -278,7 +278,7 @@ TEST_F(KeepRegisteredTest, TakesNonsenseInAHeartbeatForSilence) {
   EXPECT_EQ(Count(controller, "/register_worker"), std::size(kBodies) + 1);
 }
 
-TEST_F(KeepRegisteredTest, EndsByCancellation) {
+TEST_F(KeepRegisteredTest, EndsOnCancellation) {
   FakeController controller(io_, /*port=*/0, Sound);
   Start(controller.port());
   RunUntil([&] { return changes_.size() == 1; });
@@ -289,7 +289,7 @@ TEST_F(KeepRegisteredTest, EndsByCancellation) {
   EXPECT_TRUE(ended_);
 }
 
-TEST(HostLookupTest, NobodyWaitsForANameThatIsNotResolved) {
+TEST(HostLookupTest, UnresolvedNameDelaysNoRequest) {
   const auto never = std::make_shared<std::promise<void>>();
   const auto asked = std::make_shared<std::atomic<int>>(0);
   const HostLookup::Resolve hang = [never, asked](const std::string&, const std::string&) {
@@ -317,7 +317,7 @@ TEST(HostLookupTest, NobodyWaitsForANameThatIsNotResolved) {
   never->set_value();
 }
 
-TEST(HostLookupTest, TellsWhatTheSystemKnows) {
+TEST(HostLookupTest, ReturnsSystemAddresses) {
   asio::io_context io;
   HostLookup known("127.0.0.1", "80");
   absl::StatusOr<Endpoints> found = absl::UnknownError("");

@@ -31,7 +31,7 @@ class FastchatConversationTest : public ::testing::TestWithParam<size_t> {
   const std::string& name() const { return conversation().name; }
 };
 
-TEST_P(FastchatConversationTest, SpeaksInStylesWithStableNumbers) {
+TEST_P(FastchatConversationTest, StyleNumbersAreStable) {
   const Json conv = FastchatConversation(conversation());
   EXPECT_GE(conv["sep_style"], 1);
   EXPECT_LE(conv["sep_style"], 7);
@@ -41,7 +41,7 @@ TEST_P(FastchatConversationTest, SpeaksInStylesWithStableNumbers) {
   EXPECT_EQ(conv["offset"], conv["messages"].size());
 }
 
-TEST_P(FastchatConversationTest, PromptsAreThoseOfRender) {
+TEST_P(FastchatConversationTest, PromptsMatchRender) {
   const Json conv = FastchatConversation(conversation());
   const Json user = Message("user", "What is a slot?");
   const Json assistant = Message("assistant", "A place.");

@@ -41,7 +41,7 @@ json Chat(bool has_system, int num_turns) {
   return messages;
 }
 
-/// What FastChat's API server and then the worker make of a chat, and what the template does.
+/// Compares the prompt of FastChat's API server and worker with that of the template.
 void ExpectSamePrompts(const FastchatFrame& frame, const ChatTemplate& own, bool takes_system) {
   const json conv = FastchatConversation(frame.conversation);
   EXPECT_LE(conv["sep_style"], 7);
@@ -75,7 +75,7 @@ constexpr char kVicuna[] = R"({% if messages[0]['role'] == 'system' %}
 {%- else %}{{ ' ASSISTANT: ' + message['content'] + '</s>' }}{% endif %}{% endfor %}
 {%- if add_generation_prompt %}{{ ' ASSISTANT:' }}{% endif %})";
 
-TEST(FastchatFrameTest, SaysWhatCheckpointsTemplatesSay) {
+TEST(FastchatFrameTest, MatchesCheckpointTemplates) {
   const struct {
     const char* what;
     ChatTemplate own;
@@ -94,25 +94,25 @@ TEST(FastchatFrameTest, SaysWhatCheckpointsTemplatesSay) {
   }
 }
 
-TEST(FastchatFrameTest, ADefaultSystemMessageStaysOne) {
+TEST(FastchatFrameTest, DefaultSystemMessageIsKept) {
   const auto frame = DeriveFastchatFrame(Golden("chatml"));
   ASSERT_TRUE(frame.has_value());
   EXPECT_EQ(frame->conversation.system_message, "You are a helpful assistant.");
   EXPECT_EQ(frame->marked_system, "");
 }
 
-TEST(FastchatFrameTest, AChatWithoutASystemMessageIsKnownByItsMark) {
+TEST(FastchatFrameTest, ChatWithoutSystemMessageHasMark) {
   const auto frame = DeriveFastchatFrame(Golden("phi"));
   ASSERT_TRUE(frame.has_value());
   EXPECT_EQ(frame->marked_system, "<|system|>\n[no system message]<|end|>\n");
   EXPECT_EQ(frame->Unmark(frame->marked_system + "<|user|>\nHi"), "<|user|>\nHi");
-  // Neither an empty system message nor the mark anywhere else is taken away.
+  // An empty system message and a mark at any other place are kept.
   for (const char* kept : {"<|system|>\n<|end|>\n<|user|>\nHi", "<|user|>\n[no system message]"}) {
     EXPECT_EQ(frame->Unmark(kept), kept);
   }
 }
 
-TEST(FastchatFrameTest, AnswersToComeMayBeginOtherwise) {
+TEST(FastchatFrameTest, GenerationPromptMayDifferFromHistory) {
   const auto frame = DeriveFastchatFrame(Golden("deepseek"));
   ASSERT_TRUE(frame.has_value());
   const std::string answer = "<｜Assistant｜>";
@@ -120,7 +120,7 @@ TEST(FastchatFrameTest, AnswersToComeMayBeginOtherwise) {
             "Hi" + answer + "Yes." + answer + "<think>\n");
 }
 
-TEST(FastchatFrameTest, WhatFastchatCannotSayIsNotDerived) {
+TEST(FastchatFrameTest, UnsupportedTemplateIsNotDerived) {
   const std::pair<const char*, const char*> cases[] = {
       {"the system message stands in the last turn", nullptr},
       {"the number of the turn",
@@ -141,7 +141,7 @@ TEST(FastchatFrameTest, WhatFastchatCannotSayIsNotDerived) {
   }
 }
 
-TEST(ChooseFastchatFrameTest, TheNamedOneThenTheCheckpointsThenTheModelsName) {
+TEST(ChooseFastchatFrameTest, PrefersNamedThenCheckpointThenModelName) {
   const ChatTemplate phi = Golden("phi"), mistral = Golden("mistral");
   const auto choose = [](const char* named, const ChatTemplate* own, const char* model) {
     return ChooseFastchatFrame(named, own, model);

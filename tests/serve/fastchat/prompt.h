@@ -7,8 +7,8 @@
 
 namespace shortlist {
 
-/// What FastChat's Conversation.get_prompt makes of `conv` and the turns of `messages`, an array of
-/// {"role", "content"}: the styles whose numbers are the same in all its releases.
+/// Returns the prompt of FastChat's Conversation.get_prompt for `conv` and `messages`, an array of
+/// {"role", "content"}. Supports the styles whose numbers are equal in all its releases.
 std::string FastchatPrompt(nlohmann::json conv, const nlohmann::json& messages);
 
 }  // namespace shortlist

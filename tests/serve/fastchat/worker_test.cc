@@ -158,7 +158,7 @@ class FastchatWorkerTest : public ::testing::Test {
   RouteTable routes_;
 };
 
-TEST_F(FastchatWorkerTest, StreamsTheWholeTextSoFarAndEndsWithTheReasonAlone) {
+TEST_F(FastchatWorkerTest, StreamsCumulativeTextThenFinishReason) {
   generator_->scripts.push_back({.events = {Piece(" upon", 1), Piece(" a", 2), Piece(" time", 3),
                                             Piece(",", 4), End(FinishReason::kLength, 4)}});
   const auto call = Do("/worker_generate_stream", Body());
@@ -176,7 +176,7 @@ TEST_F(FastchatWorkerTest, StreamsTheWholeTextSoFarAndEndsWithTheReasonAlone) {
   EXPECT_EQ(call->response.record().completion_tokens, 4);
 }
 
-TEST_F(FastchatWorkerTest, StreamIntervalSaysHowOftenTheTextIsTold) {
+TEST_F(FastchatWorkerTest, StreamIntervalSetsEventRate) {
   generator_->scripts.push_back({.events = {Piece("a", 1), Piece("b", 2), Piece("c", 3),
                                             Piece("d", 4), End(FinishReason::kStop, 4)}});
   const auto call = Do("/worker_generate_stream", Body(R"(, "stream_interval": 1)"));
@@ -184,7 +184,7 @@ TEST_F(FastchatWorkerTest, StreamIntervalSaysHowOftenTheTextIsTold) {
   EXPECT_EQ(Objects(*call).back()["finish_reason"], "stop");
 }
 
-TEST_F(FastchatWorkerTest, AnswersAtOnceWithoutAStream) {
+TEST_F(FastchatWorkerTest, RepliesOnceWithoutStream) {
   generator_->scripts.push_back({.events = {Piece(" upon", 1), End(FinishReason::kStop, 2)}});
   const auto call = Do("/worker_generate", Body(R"(, "echo": true)"));
   EXPECT_FALSE(call->response.streams);
@@ -194,7 +194,7 @@ TEST_F(FastchatWorkerTest, AnswersAtOnceWithoutAStream) {
   EXPECT_EQ(object["usage"]["total_tokens"], 5);
 }
 
-TEST_F(FastchatWorkerTest, DefaultsAreFastchats) {
+TEST_F(FastchatWorkerTest, DefaultsMatchFastchat) {
   generator_->scripts.resize(2, {.events = {End(FinishReason::kStop, 1)}});
   Do("/worker_generate", Body());
   // Null counts as missing; what the API server sends of a chat.
@@ -217,7 +217,7 @@ TEST_F(FastchatWorkerTest, DefaultsAreFastchats) {
   EXPECT_NE(generator_->started[0].sampling.seed, generator_->started[1].sampling.seed);
 }
 
-TEST_F(FastchatWorkerTest, TakesItsFields) {
+TEST_F(FastchatWorkerTest, AcceptsItsFields) {
   generator_->scripts.push_back({.events = {End(FinishReason::kStop, 1)}});
   Do("/worker_generate", Body(R"(, "temperature": 0.000001, "top_p": 0, "top_k": 5,
       "repetition_penalty": 1.2, "presence_penalty": -1, "frequency_penalty": 2,
@@ -237,7 +237,7 @@ TEST_F(FastchatWorkerTest, TakesItsFields) {
   EXPECT_EQ(request.sampling.num_logprobs, 1);
 }
 
-TEST_F(FastchatWorkerTest, TellsLogprobsUnderTheTokensOwnSpelling) {
+TEST_F(FastchatWorkerTest, LogprobsUseTokenSpelling) {
   const std::vector<TokenId> ids = *encoder_->Encode("Once upon a", {.add_special_tokens = false});
   ASSERT_GE(ids.size(), 3u);
   GenerationEvent event = Piece(" é", 1);
@@ -258,7 +258,7 @@ TEST_F(FastchatWorkerTest, TellsLogprobsUnderTheTokensOwnSpelling) {
             json({json{{first, -0.5}, {second, -0.25}}, json{{second, -1.5}, {first, -9999.0}}}));
 }
 
-TEST_F(FastchatWorkerTest, EchoedPromptsHaveLogprobsToo) {
+TEST_F(FastchatWorkerTest, EchoedPromptsHaveLogprobs) {
   const std::vector<TokenId> ids = *encoder_->Encode("Once", {});
   ASSERT_GE(ids.size(), 2u);
   GenerationEvent event = Piece(" x", 1);
@@ -277,14 +277,14 @@ TEST_F(FastchatWorkerTest, EchoedPromptsHaveLogprobsToo) {
   EXPECT_EQ(logprobs["top_logprobs"][0], nullptr);
   EXPECT_EQ(logprobs["token_logprobs"][1], -2.0);
   EXPECT_EQ(logprobs["text_offset"][0], 0);
-  EXPECT_EQ(logprobs["text_offset"][ids.size()], 4);  // behind "Once"
+  EXPECT_EQ(logprobs["text_offset"][ids.size()], 4);  // after "Once"
   // Without an echo the prompt is not scored.
   generator_->scripts.push_back({.events = {End(FinishReason::kStop, 1)}});
   Do("/worker_generate", Body(R"(, "logprobs": 0)"));
   EXPECT_EQ(generator_->started[1].sampling.prompt_logprobs_start, -1);
 }
 
-TEST_F(FastchatWorkerTest, TakesThePromptAsTheFrameMeansIt) {
+TEST_F(FastchatWorkerTest, PromptIsReadThroughFrame) {
   generator_->scripts.push_back({.events = {End(FinishReason::kStop, 1)}});
   Do("/worker_generate", R"({"prompt": "[none] upon"})");
   EXPECT_EQ(std::get<std::string>(generator_->started[0].prompt->prompt()), "Once upon");
@@ -292,7 +292,7 @@ TEST_F(FastchatWorkerTest, TakesThePromptAsTheFrameMeansIt) {
             Do("/count_token", R"({"prompt": "Once"})")->response.body);
 }
 
-TEST_F(FastchatWorkerTest, AStreamThatFailsTellsOpenAisClientsToo) {
+TEST_F(FastchatWorkerTest, FailedStreamHasOpenAiError) {
   generator_->scripts.push_back(
       {.events = {Piece("a", 1), Failure(ContextLengthExceeded(512, "prompt", 500, 256))}});
   const auto call = Do("/worker_generate_stream", Body());
@@ -302,7 +302,7 @@ TEST_F(FastchatWorkerTest, AStreamThatFailsTellsOpenAisClientsToo) {
   EXPECT_EQ(last["error"]["message"], last["text"]);
 }
 
-TEST_F(FastchatWorkerTest, WithoutAFrameThereIsNoTemplateToTell) {
+TEST_F(FastchatWorkerTest, WithoutFrameTemplateIsRejected) {
   FastchatWorker worker(io_.get_executor(), service_, {.model_names = {"demo"}});
   RouteTable routes;
   ASSERT_TRUE(worker.AddRoutes(routes).ok());
@@ -426,7 +426,7 @@ TEST_F(FastchatWorkerTest, KeepsSilentStreamsAlive) {
   EXPECT_EQ(Objects(*call).back()["text"], "a");
 }
 
-TEST_F(FastchatWorkerTest, QueueLengthCountsWhoRunsAndWhoWaits) {
+TEST_F(FastchatWorkerTest, QueueLengthCountsRunningAndQueuedRequests) {
   generator_->scripts.resize(5, {.hangs = true});
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 5; ++i) calls.push_back(Begin("/worker_generate_stream", Body()));
@@ -450,7 +450,7 @@ TEST_F(FastchatWorkerTest, QueueLengthCountsWhoRunsAndWhoWaits) {
   EXPECT_EQ(generator_->num_alive, 0);
 }
 
-TEST_F(FastchatWorkerTest, QueueLengthCountsTheOtherDialectsRequestsToo) {
+TEST_F(FastchatWorkerTest, QueueLengthIncludesOtherDialects) {
   generator_->num_alive = 3;
   EXPECT_EQ(json::parse(Do("/worker_get_status", "")->response.body)["queue_length"], 3);
   generator_->num_alive = 0;
@@ -471,7 +471,7 @@ TEST_F(FastchatWorkerTest, CountsTokens) {
   }
 }
 
-TEST_F(FastchatWorkerTest, DescribesTheModelWhateverTheBodyIs) {
+TEST_F(FastchatWorkerTest, DescribesModelForAnyBody) {
   for (const char* body : {"", "{", R"({"model": "any"})"}) {
     EXPECT_EQ(json::parse(Do("/model_details", body)->response.body),
               json::parse(R"({"context_length": 512})"));

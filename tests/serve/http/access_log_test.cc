@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Clock = std::chrono::steady_clock;
 
-TEST(AccessLogTest, AClientsValuesForgeNoFields) {
+TEST(AccessLogTest, ClientValuesCannotForgeFields) {
   testing::internal::CaptureStderr();
   {
     AccessLog log(STDERR_FILENO);
@@ -61,7 +61,7 @@ class Ends {
     if (ends_[0] >= 0) close(ends_[0]);
     ends_[0] = -1;
   }
-  /// So that not a byte more goes in, for any process.
+  /// Fills the descriptor until no process can write another byte.
   void Fill() {
     const int flags = fcntl(writer(), F_GETFL);
     fcntl(writer(), F_SETFL, flags | O_NONBLOCK);
@@ -72,7 +72,7 @@ class Ends {
     }
     fcntl(writer(), F_SETFL, flags);
   }
-  /// What is there, once nothing comes for `quiet`.
+  /// Returns the available bytes once none has arrived for `quiet`.
   std::string Read(std::chrono::milliseconds quiet) {
     std::string all, some(1 << 16, '\0');
     pollfd wait{.fd = ends_[0], .events = POLLIN, .revents = 0};
@@ -93,7 +93,7 @@ class StuckLogTest : public testing::TestWithParam<Ends::Kind> {
   Ends ends_{GetParam()};
 };
 
-TEST_P(StuckLogTest, AFullDescriptorHoldsNobodyUp) {
+TEST_P(StuckLogTest, FullDescriptorBlocksNoRequest) {
   ends_.Fill();
   const Clock::time_point begin = Clock::now();
   {
@@ -105,13 +105,13 @@ TEST_P(StuckLogTest, AFullDescriptorHoldsNobodyUp) {
   EXPECT_EQ(fcntl(ends_.writer(), F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_P(StuckLogTest, AClosedDescriptorKillsNobody) {
+TEST_P(StuckLogTest, ClosedDescriptorIsHarmless) {
   ends_.CloseReader();
   AccessLog log(ends_.writer());
   for (int i = 0; i < 20'000; ++i) log.Write("line", "number=1");
 }
 
-TEST_P(StuckLogTest, WhatWasDroppedIsToldOnceThereIsRoom) {
+TEST_P(StuckLogTest, DroppedLinesAreReportedLater) {
   ends_.Fill();
   AccessLog log(ends_.writer());
   for (int i = 0; i < 20'000; ++i) log.Write("line", absl::StrCat("number=", i));
@@ -156,7 +156,7 @@ TEST_F(LogFileTest, IsAppendedTo) {
   EXPECT_THAT(Contents(path_), testing::MatchesRegex("before\ntime=[^ ]* event=one\n"));
 }
 
-TEST_F(LogFileTest, IsOpenedAnewWhenItWasMovedAway) {
+TEST_F(LogFileTest, IsReopenedAfterMove) {
   auto log = AccessLog::Open(path_);
   ASSERT_TRUE(log.ok()) << log.status();
   (*log)->Write("one");
@@ -170,15 +170,15 @@ TEST_F(LogFileTest, IsOpenedAnewWhenItWasMovedAway) {
   EXPECT_THAT(Contents(path_), HasSubstr("event=two"));
 }
 
-TEST_F(LogFileTest, ThatCannotBeOpenedIsNamed) {
+TEST_F(LogFileTest, UnopenableFileIsNamed) {
   const absl::Status status = AccessLog::Open(path_ + "-none/log").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + "-none/log"));
-  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);  // nobody reads it, and nobody is waited for
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);  // it has no reader, and Open() waits for none
   EXPECT_FALSE(AccessLog::Open(path_).ok());
 }
 
-TEST_F(LogFileTest, AtItsLargestSizeKillsNobody) {
+TEST_F(LogFileTest, SizeLimitIsHarmless) {
   rlimit old_limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const rlimit limit{.rlim_cur = 1000, .rlim_max = old_limit.rlim_max};

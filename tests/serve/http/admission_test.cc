@@ -42,7 +42,7 @@ class PlacesTest : public testing::Test {
   std::vector<std::unique_ptr<HttpAdmission::Place>> places_;
 };
 
-TEST_F(PlacesTest, TheLongestIdleYields) {
+TEST_F(PlacesTest, LongestIdleConnectionYields) {
   EXPECT_EQ(Open("a", "1.1.1.1"), Kind::kServed);
   EXPECT_EQ(Open("b", "1.1.1.1", /*is_idle=*/true), Kind::kServed);
   EXPECT_EQ(Open("c", "1.1.1.2", /*is_idle=*/true), Kind::kServed);
@@ -55,7 +55,7 @@ TEST_F(PlacesTest, TheLongestIdleYields) {
   EXPECT_THAT(closed_, ElementsAre("b", "c", "a"));
 }
 
-TEST_F(PlacesTest, AnAddressYieldsToItselfOnly) {
+TEST_F(PlacesTest, AddressYieldsToItselfOnly) {
   Open("a", "2.2.2.2", /*is_idle=*/true);
   Open("b", Counted("::ffff:1.1.1.1"));
   Open("c", "1.1.1.1", /*is_idle=*/true);
@@ -66,7 +66,7 @@ TEST_F(PlacesTest, AnAddressYieldsToItselfOnly) {
   EXPECT_EQ(Open("f", "1.1.1.1"), Kind::kSpare);
 }
 
-TEST_F(PlacesTest, AnIpv6HostIsOneAddress) {
+TEST_F(PlacesTest, Ipv6HostIsOneAddress) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(Open("", Counted("2001:db8:1:2::" + std::to_string(i))), Kind::kServed);
   }
@@ -74,7 +74,7 @@ TEST_F(PlacesTest, AnIpv6HostIsOneAddress) {
   EXPECT_EQ(Open("", Counted("2001:db8:1:3::1")), Kind::kServed);
 }
 
-TEST_F(PlacesTest, BeyondTheSpareOnesAreToldThenDropped) {
+TEST_F(PlacesTest, ExcessConnectionsAreRefusedThenDropped) {
   int num[4] = {};
   for (int i = 0; i < 200; ++i) ++num[static_cast<int>(Open("", "1.1.1." + std::to_string(i)))];
   EXPECT_EQ(num[static_cast<int>(Kind::kServed)], 4);
@@ -85,7 +85,7 @@ TEST_F(PlacesTest, BeyondTheSpareOnesAreToldThenDropped) {
   EXPECT_EQ(Open("", "1.1.1.1"), Kind::kServed);
 }
 
-TEST_F(PlacesTest, OneAddressHoldsHalfOfTheBytesAtMost) {
+TEST_F(PlacesTest, OneAddressHoldsAtMostHalfOfBytes) {
   Open("a", "1.1.1.1");
   Open("b", "1.1.1.1");
   Open("c", "1.1.1.2");
@@ -101,7 +101,7 @@ TEST_F(PlacesTest, OneAddressHoldsHalfOfTheBytesAtMost) {
   EXPECT_TRUE(places_[3]->SetBody(0));
 }
 
-TEST_F(PlacesTest, AReplyPassesWhereOthersLeaveRoom) {
+TEST_F(PlacesTest, SmallReplyPassesWhenOthersLeaveRoom) {
   Open("a", "1.1.1.1");
   Open("b", "1.1.1.1");
   Open("c", "1.1.1.2");
@@ -151,21 +151,21 @@ TEST_F(HttpAdmissionTest, IdleConnectionsYieldToNewOnes) {
   }));
 }
 
-TEST_F(HttpAdmissionTest, ABurstBeyondTheLimitIsToldSo) {
+TEST_F(HttpAdmissionTest, BurstBeyondLimitGetsError) {
   Start([](Server::Options& options) {
     options.http.limits.max_connections = 8;
     options.http.limits.yield_after = std::chrono::hours(1);
   });
   std::vector<std::unique_ptr<HttpClient>> burst;
   for (int i = 0; i < 24; ++i) burst.push_back(std::make_unique<HttpClient>(port()));
-  // Half of the places are one address's, and as many spare ones. Who is told waits for nothing.
+  // Half of the places are one address's, and as many spare ones. A refusal is immediate.
   for (int i = 8; i < 24; ++i) EXPECT_EQ(burst[i]->Receive().status, 503);
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(burst[i]->Get("/v1/models").status, i < 4 ? 200 : 503);
   }
 }
 
-TEST_F(HttpAdmissionTest, WhenAllAreBusyItStillTellsThatItLives) {
+TEST_F(HttpAdmissionTest, HealthAnsweredWhenSaturated) {
   engine_.step_us = 2000;
   Start([](Server::Options& options) { options.http.limits.max_connections = 2; });
   HttpClient busy[] = {HttpClient(port()), HttpClient(port())};
@@ -183,7 +183,7 @@ TEST_F(HttpAdmissionTest, WhenAllAreBusyItStillTellsThatItLives) {
   }
 }
 
-TEST_F(HttpAdmissionTest, UnfinishedBodiesShareABudget) {
+TEST_F(HttpAdmissionTest, UnfinishedBodiesShareBudget) {
   Start([](Server::Options& options) {
     options.http.limits.max_body_bytes = 1 << 20;
     options.http.limits.max_total_body_bytes = 1 << 20;
@@ -192,7 +192,7 @@ TEST_F(HttpAdmissionTest, UnfinishedBodiesShareABudget) {
       "POST /generate HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
       "Content-Length: 1000000\r\n\r\n";
   {
-    // What is only announced holds nothing.
+    // An announced body holds no memory.
     std::vector<std::unique_ptr<HttpClient>> announced;
     for (int i = 0; i < 20; ++i) {
       announced.push_back(std::make_unique<HttpClient>(port()));

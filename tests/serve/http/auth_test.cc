@@ -44,7 +44,7 @@ class AuthTest : public testing::Test {
   Client client_;
 };
 
-TEST_F(AuthTest, EveryKeyOpensAndIsAClientOfItsOwn) {
+TEST_F(AuthTest, EachKeyIsAcceptedAsItsOwnClient) {
   Make({{{"", "first"}, {"alice", "second"}, {"", "third"}}, "root"});
   std::vector<Client> clients;
   for (const char* key : {"first", "second", "third", "root"}) {
@@ -66,7 +66,7 @@ TEST_F(AuthTest, EveryKeyOpensAndIsAClientOfItsOwn) {
   EXPECT_EQ(client_.cache_salt, clients[1].cache_salt);
 }
 
-TEST_F(AuthTest, AWrongKeyOpensNothing) {
+TEST_F(AuthTest, WrongKeyIsRejected) {
   Make({{{"", "first"}, {"", "second"}}, ""});
   for (const char* key : {"", "f", "firs", "firstfirst", "firsT", "secondfirst"}) {
     EXPECT_EQ(CodeFor(kKeyRoute, Bearer(key)), absl::StatusCode::kUnauthenticated) << key;
@@ -80,7 +80,7 @@ TEST_F(AuthTest, AWrongKeyOpensNothing) {
   EXPECT_EQ(CodeFor(kAdminRoute, Bearer("first")), absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(AuthTest, TwoKeysInOneRequestAreRefusedUnlessTheyAgree) {
+TEST_F(AuthTest, TwoKeysInOneRequestMustAgree) {
   Make({{{"", "first"}, {"", "second"}}, ""});
   const Headers refused[] = {{{"Authorization", "Bearer first"}, {"authorization", "Bearer first"}},
                              {{"Authorization", "Bearer wrong"}, {"Authorization", "Bearer first"}},
@@ -107,7 +107,7 @@ TEST_F(AuthTest, WithoutKeysClientsAreAddresses) {
   EXPECT_EQ(CodeFor(kAdminRoute, Bearer("")), absl::StatusCode::kPermissionDenied);
 }
 
-TEST_F(AuthTest, AnAdminKeyAloneLeavesTheOtherRoutesOpen) {
+TEST_F(AuthTest, AdminKeyAloneLeavesOtherRoutesOpen) {
   Make({{}, "root"});
   EXPECT_EQ(CodeFor(kKeyRoute, {}), absl::StatusCode::kOk);
   EXPECT_EQ(client_.name, "addr 127.0.0.1");
@@ -116,7 +116,7 @@ TEST_F(AuthTest, AnAdminKeyAloneLeavesTheOtherRoutesOpen) {
   EXPECT_EQ(CodeFor(kAdminRoute, Bearer("none")), absl::StatusCode::kUnauthenticated);
 }
 
-TEST_F(AuthTest, KeysThatCannotBeToldApartAreRefusedAndNeverNamed) {
+TEST_F(AuthTest, AmbiguousKeysAreRejectedAndNeverPrinted) {
   const std::pair<Keys, const char*> cases[] = {
       {{{{"", "secret"}, {"", "other"}, {"", "secret"}}, ""}, "\"key 1\" and \"key 3\""},
       {{{{"", "secret"}}, "secret"}, "\"key 1\" and \"admin key\""},
@@ -154,7 +154,7 @@ TEST_F(KeyFileTest, HoldsKeysWithAndWithoutNames) {
   EXPECT_EQ((*keys)[2].key, "third");
 }
 
-TEST_F(KeyFileTest, ErrorsNameTheLineAndNoKey) {
+TEST_F(KeyFileTest, ErrorsNameLineButNoKey) {
   std::string many;
   for (int i = 0; i <= 1000; ++i) many += "secret" + std::to_string(i) + "\n";
   const std::pair<std::string, const char*> cases[] = {
@@ -177,7 +177,7 @@ TEST_F(KeyFileTest, ErrorsNameTheLineAndNoKey) {
 
 class ServerKeysTest : public ServeTest {};
 
-TEST_F(ServerKeysTest, SeveralKeysOpenTheServer) {
+TEST_F(ServerKeysTest, SeveralKeysAreAccepted) {
   Start([](Server::Options& options) { options.keys = {{{"", "one"}, {"two", "too"}}, "root"}; });
   HttpClient client = Connect();
   EXPECT_EQ(client.Get("/v1/models", "Authorization: Bearer one\r\n").status, 200);

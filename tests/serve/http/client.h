@@ -17,10 +17,10 @@ struct HttpReply {
   int status = 0;                              // 0: the connection ended without a whole reply
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;                            // chunks joined
-  bool complete = false;                       // the body came to its end
-  /// The body as JSON; a discarded value when it is none.
+  bool complete = false;                       // the whole body was received
+  /// Returns the body as JSON; a discarded value if it is not JSON.
   nlohmann::json Json() const { return nlohmann::json::parse(body, nullptr, false); }
-  /// What follows "data: " in each event of a stream.
+  /// Returns the text after "data: " in each event of a stream.
   std::vector<std::string> Events() const;
 };
 

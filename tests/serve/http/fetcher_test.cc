@@ -42,8 +42,8 @@ std::string Reply(const std::string& body, const std::string& head = "HTTP/1.1 2
   return absl::StrCat(head, "\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
 }
 
-/// On the same thread as the fetcher: answers each request with what is told for its path; behind
-/// "..." comes more of that without an end, behind "|" nothing, and the connection stays.
+/// A host on the fetcher's thread that answers each request with the reply of its path. After
+/// "..." the reply repeats without end; after "|" nothing comes and the connection stays.
 class FakeHost {
  public:
   explicit FakeHost(asio::io_context& io)
@@ -113,7 +113,7 @@ class FetcherTest : public testing::Test {
     options_.max_bytes = 1000;
   }
 
-  /// What one Turn gets of several addresses.
+  /// Fetches several addresses in one Turn.
   std::vector<absl::StatusOr<std::string>> Get(const std::vector<std::string>& urls) {
     auto fetcher = Fetcher::Create(io_.get_executor(), options_);
     EXPECT_TRUE(fetcher.ok()) << fetcher.status();
@@ -148,7 +148,7 @@ class FetcherTest : public testing::Test {
   Fetcher::Options options_;
 };
 
-TEST_F(FetcherTest, ReadsWhatAListedHostHolds) {
+TEST_F(FetcherTest, ReadsFromListedHost) {
   const std::string head = "HTTP/1.1 200 OK\r\n";
   host_.replies["/length?a=b"] = Reply("a picture");
   host_.replies["/chunks"] =
@@ -162,7 +162,7 @@ TEST_F(FetcherTest, ReadsWhatAListedHostHolds) {
   EXPECT_THAT(host_.received[0], HasSubstr(absl::StrCat("Host: ", host_.authority(), "\r\n")));
 }
 
-TEST_F(FetcherTest, WhatAHostileHostAnswersIsRefusedWithItsReason) {
+TEST_F(FetcherTest, HostileReplyIsRejectedWithReason) {
   const std::string ok = "HTTP/1.1 200 OK\r\n";
   const struct {
     const char* path;
@@ -193,13 +193,13 @@ TEST_F(FetcherTest, WhatAHostileHostAnswersIsRefusedWithItsReason) {
   }
 }
 
-TEST_F(FetcherTest, ABodyThatDripsIsCutAtTheDeadline) {
+TEST_F(FetcherTest, SlowBodyIsCutAtDeadline) {
   options_.max_bytes = 1 << 30;
   host_.replies["/"] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n...";
   EXPECT_THAT(ErrorOf(Url("/")), HasSubstr("no answer in time"));
 }
 
-TEST_F(FetcherTest, OnlyListedHostsAndPortsAreAsked) {
+TEST_F(FetcherTest, OnlyListedHostsAndPortsAreContacted) {
   options_.hosts = {"127.0.0.1", "Example.org", "[::1]:7"};
   for (const char* url :
        {"http://127.0.0.1:81/", "https://127.0.0.1:80/", "http://localhost/",
@@ -210,7 +210,7 @@ TEST_F(FetcherTest, OnlyListedHostsAndPortsAreAsked) {
   EXPECT_TRUE(host_.received.empty());
 }
 
-TEST_F(FetcherTest, ANameIsConnectedToAtItsPublicAddressesAlone) {
+TEST_F(FetcherTest, ConnectsToPublicAddressesOnly) {
   options_.hosts = {absl::StrCat("inside.example:", tcp::endpoint().port() + 9)};
   int num_asked = 0;
   std::vector<const char*> addresses;
@@ -232,7 +232,7 @@ TEST_F(FetcherTest, ANameIsConnectedToAtItsPublicAddressesAlone) {
   }
 }
 
-TEST_F(FetcherTest, ANameThatIsNotResolvedHasADeadline) {
+TEST_F(FetcherTest, NameResolutionHasDeadline) {
   options_.hosts = {"slow.example"};
   options_.resolve = [](const std::string&, const std::string&) -> absl::StatusOr<Endpoints> {
     std::this_thread::sleep_for(milliseconds(1'000));
@@ -241,7 +241,7 @@ TEST_F(FetcherTest, ANameThatIsNotResolvedHasADeadline) {
   EXPECT_THAT(ErrorOf("http://slow.example/"), HasSubstr("not resolved"));
 }
 
-TEST_F(FetcherTest, ATurnHasSoManyBytesAltogether) {
+TEST_F(FetcherTest, TotalBytesPerTurnAreBounded) {
   options_.max_total = 12;
   host_.replies["/"] = Reply("12345");
   const auto bodies = Get({Url("/"), Url("/"), Url("/")});
@@ -249,7 +249,7 @@ TEST_F(FetcherTest, ATurnHasSoManyBytesAltogether) {
   EXPECT_FALSE(bodies[2].ok());
 }
 
-TEST_F(FetcherTest, OneClientHasHalfOfTheTurns) {
+TEST_F(FetcherTest, OneClientGetsHalfOfTurns) {
   options_.num_turns = 2;
   options_.max_turn = milliseconds(50);
   auto fetcher = Fetcher::Create(io_.get_executor(), options_);
@@ -269,7 +269,7 @@ TEST_F(FetcherTest, OneClientHasHalfOfTheTurns) {
   io_.run();
 }
 
-TEST_F(FetcherTest, HostsThatAreNoneAreNamed) {
+TEST_F(FetcherTest, InvalidHostsAreNamed) {
   for (const char* host :
        {"", "http://example.org", "example.org/a", "*.example.org", "a b", "a:0", "u@a", ":80"}) {
     options_.hosts = {host};
@@ -279,7 +279,7 @@ TEST_F(FetcherTest, HostsThatAreNoneAreNamed) {
   }
 }
 
-/// A certificate of 127.0.0.1 that nobody but itself has signed, and its key, in one file.
+/// Writes a self-signed certificate of 127.0.0.1 and its key to one file.
 void WriteCertificate(const std::string& path) {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const certificate = X509_new();
@@ -306,7 +306,7 @@ void WriteCertificate(const std::string& path) {
   EVP_PKEY_free(key);
 }
 
-TEST_F(FetcherTest, OverTlsOnlyCertificatesThatTheSystemTrustsCount) {
+TEST_F(FetcherTest, TlsAcceptsSystemTrustedCertificatesOnly) {
   const std::string path = absl::StrCat(testing::TempDir(), "fetcher_test.", getpid(), ".pem");
   WriteCertificate(path);
   asio::ssl::context context(asio::ssl::context::tls_server);

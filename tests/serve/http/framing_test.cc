@@ -52,7 +52,7 @@ Read ReadRequest(const std::string& bytes, size_t piece = std::string::npos) {
 const std::string kPost = "POST / HTTP/1.1\r\nHost: a\r\n";
 const std::string kChunked = kPost + "Transfer-Encoding: chunked\r\n\r\n";
 
-TEST(HttpFramingTest, TakesWhatIsSoundHoweverItIsCut) {
+TEST(HttpFramingTest, AcceptsValidMessageSplitAnywhere) {
   const struct {
     std::string bytes, body;
   } kCases[] = {
@@ -76,7 +76,7 @@ TEST(HttpFramingTest, TakesWhatIsSoundHoweverItIsCut) {
   }
 }
 
-TEST(HttpFramingTest, RefusesEveryDoubt) {
+TEST(HttpFramingTest, RejectsAmbiguousFraming) {
   const std::string chunk = "\r\n3\r\nabc\r\n0\r\n\r\n";
   const std::string get = "GET / HTTP/1.1\r\n";
   const std::string kCases[] = {
@@ -169,7 +169,7 @@ TEST(HttpFramingTest, RefusesEveryDoubt) {
   }
 }
 
-TEST(HttpFramingTest, TooLongIsToldAsSuch) {
+TEST(HttpFramingTest, OversizedMessageGetsOwnStatus) {
   const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n";
   std::string many;
   for (int i = 0; i < 101; ++i) many += "a:\r\n";
@@ -189,7 +189,7 @@ TEST(HttpFramingTest, TooLongIsToldAsSuch) {
   }
 }
 
-TEST(HttpFramingTest, ChunksMayBeTinyButNotAllExtensions) {
+TEST(HttpFramingTest, TinyChunksAllowedEndlessExtensionsRejected) {
   std::string tiny = kChunked;
   for (int i = 0; i < 100'000; ++i) tiny += "1\r\nx\r\n";
   EXPECT_EQ(ReadRequest(tiny + "0\r\n\r\n").body.size(), 100'000u);
@@ -209,13 +209,13 @@ double Time(const std::function<void()>& run) {
 }
 
 TEST(HttpFramingTest, ByteByByteIsLinear) {
-  // One line, so that whoever begins anew with each byte looks at 5e8 of them.
+  // One line: a parser that restarts at each byte reads 5e8 of them.
   const std::string bytes =
       "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(32'000, 'x') + "\r\n\r\n";
   EXPECT_LT(Time([&] { EXPECT_EQ(ReadRequest(bytes, 1).status, 200); }), 0.2);
 }
 
-TEST(HttpFramingTest, RepliesAreFramedLikewise) {
+TEST(HttpFramingTest, RepliesUseSameFraming) {
   const auto framed = [](int status, HttpFields fields) {
     return FrameReply(status, fields, kMaxBody);
   };
@@ -238,7 +238,7 @@ TEST(HttpFramingTest, RepliesAreFramedLikewise) {
   }
 }
 
-TEST(HttpFramingTest, ConnectionsGoOnAsTheVersionAndTheClientSay) {
+TEST(HttpFramingTest, KeepAliveFollowsVersionAndHeader) {
   EXPECT_TRUE(KeepsAlive(true, {}));
   EXPECT_FALSE(KeepsAlive(false, {}));
   EXPECT_FALSE(KeepsAlive(true, {{"connection", "Close"}}));

@@ -23,7 +23,7 @@ class HealthPortTest : public ServeTest {
   }
 };
 
-TEST_F(HealthPortTest, ThereIsNoneUnlessAskedFor) {
+TEST_F(HealthPortTest, IsOffByDefault) {
   Start();
   EXPECT_EQ(server_->health_port(), 0);
 }
@@ -56,7 +56,7 @@ TEST_F(HealthPortTest, HasNoOtherRoute) {
   EXPECT_EQ(HttpClient(server_->health_port()).Post("/generate", json::object()).status, 404);
 }
 
-TEST_F(HealthPortTest, SaysSoWhileTheIoThreadDoesNotMove) {
+TEST_F(HealthPortTest, ReportsBlockedIoThread) {
   std::atomic<bool> holds = true;
   Start([&](Server::Options& options) {
     options.health_port = 0;
@@ -77,7 +77,7 @@ TEST_F(HealthPortTest, SaysSoWhileTheIoThreadDoesNotMove) {
   EXPECT_TRUE(Await([this] { return Probe().status == 200; }));
 }
 
-TEST_F(HealthPortTest, SaysSoWhileTheServerDrains) {
+TEST_F(HealthPortTest, ReportsDraining) {
   engine_.step_us = 5'000;
   Start([](Server::Options& options) { options.health_port = 0; });
   HttpClient client = Connect();
@@ -93,7 +93,7 @@ TEST_F(HealthPortTest, SaysSoWhileTheServerDrains) {
   thread_.join();
 }
 
-TEST_F(HealthPortTest, TickThatFailsIsReportedOnceAndCalledAgain) {
+TEST_F(HealthPortTest, FailingTickIsReportedOnceAndRetried) {
   std::atomic<int> num_ticks = 0, num_reports = 0;
   HealthPort::Options options;
   options.host = "127.0.0.1";
@@ -114,7 +114,7 @@ TEST_F(HealthPortTest, TickThatFailsIsReportedOnceAndCalledAgain) {
   EXPECT_EQ(HttpClient((*health_port)->port()).Get("/health").status, 200);
 }
 
-TEST_F(HealthPortTest, IsReadWhileRequestsRun) {
+TEST_F(HealthPortTest, AnswersDuringRequests) {
   Start([](Server::Options& options) { options.health_port = 0; });
   std::atomic<bool> ended = false;
   std::thread prober([&] {

@@ -32,7 +32,7 @@ class HostPolicyTest : public ServeTest {
   }
 };
 
-TEST_F(HostPolicyTest, OnLoopbackWithoutAKeyOtherNamesAreRefused) {
+TEST_F(HostPolicyTest, LoopbackWithoutKeyRejectsOtherNames) {
   Start([](Server::Options& options) { options.http.allowed_hosts.clear(); });
   for (const char* host : {"127.0.0.1", "127.0.0.1:30000", "127.9.9.9", "localhost", "LOCALHOST:1",
                            "[::1]", "[::1]:8", "localhost."}) {
@@ -42,7 +42,7 @@ TEST_F(HostPolicyTest, OnLoopbackWithoutAKeyOtherNamesAreRefused) {
                            ":80", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "[", "[]"}) {
     EXPECT_EQ(Get(host), 403) << host;
   }
-  // What an absolute target names counts, not the Host beside it.
+  // The host of an absolute target counts, not the Host header.
   EXPECT_EQ(Get("localhost", "http://evil.example/health"), 403);
   EXPECT_EQ(Get("evil.example", "http://localhost:8/health"), 200);
   Connect();
@@ -50,7 +50,7 @@ TEST_F(HostPolicyTest, OnLoopbackWithoutAKeyOtherNamesAreRefused) {
   thread_.join();  // the fixture's own check has another Host
 }
 
-TEST_F(HostPolicyTest, AllowedHostsAreJudgedEverywhere) {
+TEST_F(HostPolicyTest, AllowedHostsAreEnforcedEverywhere) {
   Start([](Server::Options& options) {
     options.keys.api = {{"", "key"}};
     options.http.allowed_hosts = {"Models.Example", "test"};
@@ -62,7 +62,7 @@ TEST_F(HostPolicyTest, AllowedHostsAreJudgedEverywhere) {
   EXPECT_EQ(Get("evil.example"), 403);
 }
 
-TEST_F(HostPolicyTest, WithAKeyHostsDoNotMatter) {
+TEST_F(HostPolicyTest, WithKeyAnyHostIsAccepted) {
   Start([](Server::Options& options) {
     options.keys.api = {{"", "key"}};
     options.http.allowed_hosts.clear();
@@ -70,7 +70,7 @@ TEST_F(HostPolicyTest, WithAKeyHostsDoNotMatter) {
   EXPECT_EQ(Get("whatever.example"), 200);
 }
 
-TEST_F(HostPolicyTest, PagesOfOthersMayOnlyLook) {
+TEST_F(HostPolicyTest, OtherOriginsMayOnlyRead) {
   Start([](Server::Options& options) {
     options.http.allowed_origins = {"https://app.example:8443"};
   });
@@ -108,7 +108,7 @@ class CorsTest : public ServeTest {
   const std::string json_ = "Content-Type: application/json\r\nAuthorization: Bearer key\r\n";
 };
 
-TEST_F(CorsTest, APreflightIsAnsweredWithoutAKey) {
+TEST_F(CorsTest, PreflightNeedsNoKey) {
   const HttpReply reply = Do("OPTIONS /v1/chat/completions", "https://app.example",
                              "Access-Control-Request-Method: POST\r\n"
                              "Access-Control-Request-Headers: authorization,x-stainless-os\r\n");
@@ -121,7 +121,7 @@ TEST_F(CorsTest, APreflightIsAnsweredWithoutAKey) {
   EXPECT_EQ(reply.body, "");
 }
 
-TEST_F(CorsTest, RepliesStreamsAndErrorsMayBeReadByAllowedOriginsAlone) {
+TEST_F(CorsTest, OnlyAllowedOriginsReadReplies) {
   const std::string whole = R"({"text": "a", "sampling_params": {"max_new_tokens": 2}})";
   const std::string stream =
       R"({"text": "a", "stream": true, "sampling_params": {"max_new_tokens": 2}})";
@@ -137,14 +137,14 @@ TEST_F(CorsTest, RepliesStreamsAndErrorsMayBeReadByAllowedOriginsAlone) {
   }
 }
 
-TEST_F(CorsTest, PagesOfOthersGetNoPreflight) {
+TEST_F(CorsTest, OtherOriginsGetNoPreflight) {
   const HttpReply reply =
       Do("OPTIONS /generate", "https://evil.example", "Access-Control-Request-Method: POST\r\n");
   EXPECT_EQ(reply.status, 403);
   EXPECT_EQ(reply.headers.count("access-control-allow-origin"), 0u);
 }
 
-TEST_F(HostPolicyTest, CorsIsOffByDefaultAndOptionsTellsTheMethods) {
+TEST_F(HostPolicyTest, CorsIsOffByDefaultAndOptionsListsMethods) {
   Start();
   HttpClient client = Connect();
   client.Send("OPTIONS /generate HTTP/1.1\r\nHost: t\r\n\r\n");
@@ -156,7 +156,7 @@ TEST_F(HostPolicyTest, CorsIsOffByDefaultAndOptionsTellsTheMethods) {
   EXPECT_EQ(client.Receive().status, 404);
 }
 
-TEST_F(HostPolicyTest, AnOpenServerThatOthersReachSaysSo) {
+TEST_F(HostPolicyTest, ReachableServerWithoutKeyLogsWarning) {
   const std::string path = testing::TempDir() + "open-server-" + std::to_string(getpid());
   const auto log_of = [&](const std::string& host, const std::string& key) {
     std::filesystem::remove(path);
@@ -177,7 +177,7 @@ TEST_F(HostPolicyTest, AnOpenServerThatOthersReachSaysSo) {
   std::filesystem::remove(path);
 }
 
-TEST(HostPolicyOptionsTest, WhatIsNoHostOrOriginIsNamed) {
+TEST(HostPolicyOptionsTest, RejectsBadHostsAndOriginsByName) {
   for (const char* host : {"", "http://a", "a/b", "a b", "*", "u@a"}) {
     EXPECT_FALSE(HostPolicy::Validate({.hosts = {host}}).ok()) << host;
   }

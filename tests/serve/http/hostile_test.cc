@@ -1,4 +1,4 @@
-// Clients that want to have the server for themselves, and some that only look so.
+// Hostile clients, and valid ones that resemble them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ class Flood {
   std::thread sender_, receiver_;
 };
 
-TEST_F(HttpHostileTest, AnEndlessPipelineLeavesOthersTheirTurn) {
+TEST_F(HttpHostileTest, EndlessPipelineDoesNotStarveOthers) {
   Start();
   std::string refused;
   for (int i = 0; i < 200; ++i) {
@@ -82,7 +82,7 @@ TEST_F(HttpHostileTest, AnEndlessPipelineLeavesOthersTheirTurn) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(4));
 }
 
-TEST_F(HttpHostileTest, WhoPipelinesAndReadsNoReplyIsCut) {
+TEST_F(HttpHostileTest, PipeliningClientThatReadsNothingIsCut) {
   Start([](Server::Options& options) { options.http.limits.write_timeout = milliseconds(200); });
   HttpClient client(port(), /*receive_bytes=*/4096);
   std::string requests;
@@ -93,7 +93,7 @@ TEST_F(HttpHostileTest, WhoPipelinesAndReadsNoReplyIsCut) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
 }
 
-TEST_F(HttpHostileTest, ARequestWithoutAClearEndGetsOneReplyAndNoMore) {
+TEST_F(HttpHostileTest, AmbiguousRequestGetsOneReplyThenClose) {
   Start();
   for (const char* encoding :
        {"gzip", "chunked, chunked", "identity", "chunked\r\nContent-Length: 3"}) {
@@ -114,13 +114,13 @@ TEST_F(HttpHostileTest, EndlessExtensionsAndTrailersAreCut) {
     client.Send(kChunked + begin);
     const std::string more(64 << 10, 'a');
     int num_sent = 0;
-    // Two seconds and 64 MiB may be swallowed behind the reply.
+    // Two seconds and 64 MiB may be discarded after the reply.
     while (num_sent < 20'000 && client.Send(more)) ++num_sent;
     EXPECT_LT(num_sent, 20'000);
   }
 }
 
-TEST_F(HttpHostileTest, AClientThatGoesIsSeenBehindWhatItSentAhead) {
+TEST_F(HttpHostileTest, DisconnectIsDetectedAfterPipelinedBytes) {
   engine_.step_us = 2000;
   Start();
   for (const size_t ahead : {size_t{60} << 10, size_t{200} << 10, size_t{2} << 20}) {
@@ -136,7 +136,7 @@ TEST_F(HttpHostileTest, AClientThatGoesIsSeenBehindWhatItSentAhead) {
   }
 }
 
-TEST_F(HttpHostileTest, WhoSendsFarAheadGetsItsReplyAndNoOther) {
+TEST_F(HttpHostileTest, ExcessivePipeliningGetsOneReply) {
   engine_.step_us = 10'000;
   Start();
   HttpClient client = Connect();
@@ -148,7 +148,7 @@ TEST_F(HttpHostileTest, WhoSendsFarAheadGetsItsReplyAndNoOther) {
   EXPECT_EQ(client.Receive().status, 0);
 }
 
-TEST_F(HttpHostileTest, WhoEndsItsSideGetsItsReply) {
+TEST_F(HttpHostileTest, HalfClosedClientGetsReply) {
   engine_.step_us = 2000;
   Start();
   const std::string stream =
@@ -181,7 +181,7 @@ std::string LargeTokenize() {
   return PostRequest("/tokenize", R"({"prompt": ")" + text + R"("})");
 }
 
-TEST_F(HttpHostileTest, ASlowReaderThatGoesOnIsNotCut) {
+TEST_F(HttpHostileTest, SlowReaderIsNotCut) {
   Start([](Server::Options& options) { options.http.limits.write_timeout = milliseconds(60); });
   HttpClient client(port(), /*receive_bytes=*/4096);
   client.Send(LargeTokenize());
@@ -198,7 +198,7 @@ TEST_F(HttpHostileTest, ASlowReaderThatGoesOnIsNotCut) {
   EXPECT_GT(received.size(), 300u << 10);
 }
 
-TEST_F(HttpHostileTest, AReaderThatDripsIsCut) {
+TEST_F(HttpHostileTest, TooSlowReaderIsCut) {
   Start([](Server::Options& options) { options.http.limits.write_timeout = milliseconds(200); });
   HttpClient client(port(), /*receive_bytes=*/4096);
   client.Send(LargeTokenize());
@@ -214,7 +214,7 @@ TEST_F(HttpHostileTest, AReaderThatDripsIsCut) {
   drip.join();
 }
 
-TEST_F(HttpHostileTest, ExpectationsAreMetOrRefused) {
+TEST_F(HttpHostileTest, ExpectHeaderIsMetOrRejected) {
   Start();
   const std::string begin =
       "POST /generate HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: " +
@@ -229,7 +229,7 @@ TEST_F(HttpHostileTest, ExpectationsAreMetOrRefused) {
   EXPECT_EQ(other.Receive().status, 417);
 }
 
-TEST_F(HttpHostileTest, WrongKeysAreSoonTooMany) {
+TEST_F(HttpHostileTest, WrongKeysAreRateLimited) {
   Start([](Server::Options& options) { options.keys = {{{"", "user"}}, "root"}; });
   int num_401 = 0, num_429 = 0;
   for (int i = 0; i < 60; ++i) {
@@ -245,7 +245,7 @@ TEST_F(HttpHostileTest, WrongKeysAreSoonTooMany) {
   EXPECT_EQ(Connect().Get("/health").status, 200);
 }
 
-TEST_F(HttpHostileTest, EveryReplyTellsItsDateAndThatItsTypeIsItsType) {
+TEST_F(HttpHostileTest, EveryReplyHasDateAndNosniff) {
   Start();
   for (const std::string& request :
        {std::string("GET /health HTTP/1.1\r\nHost: t\r\n\r\n"), std::string("nonsense\r\n\r\n"),
@@ -260,7 +260,7 @@ TEST_F(HttpHostileTest, EveryReplyTellsItsDateAndThatItsTypeIsItsType) {
   }
 }
 
-TEST_F(HttpHostileTest, ThePageRunsNoScriptButItsOwn) {
+TEST_F(HttpHostileTest, PageRunsOnlyItsOwnScripts) {
   Start();
   const HttpReply reply = Connect().Get("/");
   const size_t begin = reply.body.find("<script>") + 8;
@@ -279,7 +279,7 @@ TEST_F(HttpHostileTest, ThePageRunsNoScriptButItsOwn) {
   EXPECT_THAT(reply.body, Not(testing::ContainsRegex(" on[a-z]+=")));
 }
 
-TEST_F(HttpHostileTest, ErrorsRepeatLittleOfWhatTheyRefuse) {
+TEST_F(HttpHostileTest, ErrorsQuoteLittleInput) {
   Start();
   const std::string a(20'000, 'a');
   const std::string json = "Content-Type: application/json\r\n";

@@ -18,7 +18,7 @@ nlohmann::json Body(const std::string& text) {
   return body.ok() ? *body : nlohmann::json::object();
 }
 
-TEST(JsonFieldsTest, ReadsWhatIsThereAndFallsBackOnWhatIsNot) {
+TEST(JsonFieldsTest, ReadsFieldsAndAppliesDefaults) {
   const nlohmann::json body =
       Body(R"({"n": 3, "whole": 16.0, "p": 0.5, "b": true, "s": "x", "l": ["a", "b"], "z": null})");
   JsonFields fields(body);
@@ -35,7 +35,7 @@ TEST(JsonFieldsTest, ReadsWhatIsThereAndFallsBackOnWhatIsNot) {
   EXPECT_TRUE(fields.status().ok()) << fields.status();
 }
 
-TEST(JsonFieldsTest, TheFirstErrorNamesFieldValueAndBoundAndStays) {
+TEST(JsonFieldsTest, FirstErrorNamesFieldValueAndBound) {
   const nlohmann::json body = Body(R"({"n": 9, "p": "high"})");
   JsonFields fields(body, "sampling_params.");
   EXPECT_EQ(fields.Integer("n", 1, 1, 5), 1);
@@ -45,7 +45,7 @@ TEST(JsonFieldsTest, TheFirstErrorNamesFieldValueAndBoundAndStays) {
   EXPECT_EQ(HttpStatusOf(fields.status()), 400);
 }
 
-TEST(JsonFieldsTest, RefusesNumbersThatAreNone) {
+TEST(JsonFieldsTest, RejectsNonNumbers) {
   for (const char* value : {"1e400", "-1e400", "NaN", "Infinity", "0x10", "01", "+1", ".5"}) {
     EXPECT_FALSE(ParseRequestBody(std::string(R"({"n": )") + value + "}").ok()) << value;
   }
@@ -58,7 +58,7 @@ TEST(JsonFieldsTest, RefusesNumbersThatAreNone) {
   }
 }
 
-TEST(JsonFieldsTest, BoundsThatAreOut) {
+TEST(JsonFieldsTest, RejectsValuesOutOfBounds) {
   const nlohmann::json body = Body(R"({"p": 0})");
   JsonFields in(body), out(body);
   in.Number("p", 1.0, {0.0, 1.0});
@@ -67,7 +67,7 @@ TEST(JsonFieldsTest, BoundsThatAreOut) {
   EXPECT_THAT(std::string(out.status().message()), HasSubstr("(0, 1]"));
 }
 
-TEST(JsonFieldsTest, RefusesBodiesThatAreNoPlainObject) {
+TEST(JsonFieldsTest, RejectsBodiesOtherThanObject) {
   const std::string deep = std::string(200, '[') + std::string(200, ']');
   for (const std::string& body :
        {std::string(), std::string("[]"), std::string("1"), std::string("{"),
@@ -79,7 +79,7 @@ TEST(JsonFieldsTest, RefusesBodiesThatAreNoPlainObject) {
   }
 }
 
-TEST(JsonFieldsTest, RefusesByNameWhatAsksForSomething) {
+TEST(JsonFieldsTest, RejectsUnsupportedFieldsThatAreSet) {
   const nlohmann::json body = Body(R"({"a": null, "b": false, "c": [], "d": 0, "e": "", "f": 1})");
   JsonFields fields(body);
   fields.Refuse({"a", "b", "c", "d", "e"}, "not supported");
@@ -88,7 +88,7 @@ TEST(JsonFieldsTest, RefusesByNameWhatAsksForSomething) {
   EXPECT_EQ(fields.status().message(), "f: not supported");
 }
 
-TEST(JsonFieldsTest, WhatNobodyReadsIsRefused) {
+TEST(JsonFieldsTest, UnreadFieldsAreRejected) {
   const nlohmann::json body = Body(R"({"n": 1, "user": "me", "x": null, "zeta": 0})");
   JsonFields fields(body, "sampling_params.");
   fields.Integer("n", 1, 1, 5);
@@ -99,7 +99,7 @@ TEST(JsonFieldsTest, WhatNobodyReadsIsRefused) {
   EXPECT_EQ(HttpStatusOf(fields.status()), 400);
 }
 
-TEST(JsonFieldsTest, AMisspeltNameIsToldWhatWasMeant) {
+TEST(JsonFieldsTest, MisspeltNameGetsSuggestion) {
   const std::pair<const char*, const char*> cases[] = {
       {"max_token", "max_tokens"},    {"maxTokens", "max_tokens"},   {"temprature", "temperature"},
       {"Temperature", "temperature"}, {"tempreture", "temperature"}, {"topp", "top_p"}};
@@ -128,7 +128,7 @@ TEST(JsonFieldsTest, AMisspeltNameIsToldWhatWasMeant) {
   }
 }
 
-TEST(JsonFieldsTest, ADefaultSaysNothing) {
+TEST(JsonFieldsTest, DefaultValueIsAccepted) {
   const nlohmann::json body = Body(R"({"a": ["text"], "b": ["text", "audio"], "c": null})");
   JsonFields fields(body);
   const nlohmann::json text = nlohmann::json::array({"text"});

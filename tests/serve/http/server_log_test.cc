@@ -1,4 +1,4 @@
-// What a running server writes to its log besides requests.
+// Log lines of a running server other than requests.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST_F(ServeTest, ADraftThatFailsIsToldOfWheneverItsFailuresHaveDoubled) {
+TEST_F(ServeTest, DraftFailuresAreLoggedAtEachDoubling) {
   const std::string path =
       (std::filesystem::temp_directory_path() / absl::StrCat("server_log.", ::getpid())).string();
   std::atomic<int64_t> num_failures = 0;
@@ -44,9 +44,9 @@ TEST_F(ServeTest, ADraftThatFailsIsToldOfWheneverItsFailuresHaveDoubled) {
   server_.reset();  // the log is written to its end
   std::ifstream file(path);
   const std::string log(std::istreambuf_iterator<char>(file), {});
-  for (const int told : {1, 3, 9}) {
+  for (const int count : {1, 3, 9}) {
     const std::string line =
-        absl::StrCat("event=draft_failed failures=", told, R"( status="no \"room\"")");
+        absl::StrCat("event=draft_failed failures=", count, R"( status="no \"room\"")");
     EXPECT_THAT(log, HasSubstr(line));
     EXPECT_EQ(log.find(line), log.rfind(line)) << log;
   }
@@ -55,7 +55,7 @@ TEST_F(ServeTest, ADraftThatFailsIsToldOfWheneverItsFailuresHaveDoubled) {
   std::filesystem::remove(path);
 }
 
-TEST_F(ServeTest, TheLogBeginsWithWhatIsServedAndWhere) {
+TEST_F(ServeTest, LogBeginsWithModelAndAddress) {
   const std::string path =
       (std::filesystem::temp_directory_path() / absl::StrCat("server_log.", ::getpid())).string();
   Start([&](Server::Options& options) {

@@ -23,7 +23,7 @@ const char kGenerate[] = R"({"text": "one two three", "sampling_params": {"max_n
 
 class HttpServerTest : public ServeTest {};
 
-TEST_F(HttpServerTest, AnswersOneAfterTheOtherOnOneConnection) {
+TEST_F(HttpServerTest, ServesSequentialRequestsOnOneConnection) {
   Start();
   HttpClient client = Connect();
   for (int i = 0; i < 3; ++i) {
@@ -48,7 +48,7 @@ TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrder) {
   }
 }
 
-TEST_F(HttpServerTest, BytesOneByOneAreARequestToo) {
+TEST_F(HttpServerTest, AcceptsRequestByteByByte) {
   Start();
   HttpClient client = Connect();
   for (const char c : PostRequest("/generate", kGenerate)) client.Send({&c, 1});
@@ -68,7 +68,7 @@ TEST_F(HttpServerTest, ChunkedBodiesAndExpectContinue) {
   EXPECT_EQ(client.Receive().status, 200);
 }
 
-TEST_F(HttpServerTest, WhatCurlSendsByDefaultIsToldWhatToAdd) {
+TEST_F(HttpServerTest, CurlDefaultTypeGetsHint) {
   Start();
   HttpClient client = Connect();
   client.Send(
@@ -90,7 +90,7 @@ TEST_F(HttpServerTest, HeadHasNoBody) {
   EXPECT_EQ(client.Get("/health").status, 200);
 }
 
-TEST_F(HttpServerTest, Http10GetsAPlainStreamAndAClosedConnection) {
+TEST_F(HttpServerTest, Http10GetsUnchunkedStreamThenClose) {
   Start();
   HttpClient client = Connect();
   const std::string body = R"({"text": "a b", "stream": true})";
@@ -101,7 +101,7 @@ TEST_F(HttpServerTest, Http10GetsAPlainStreamAndAClosedConnection) {
   EXPECT_EQ(reply.Events().back(), "[DONE]");
 }
 
-TEST_F(HttpServerTest, IdsAndTracesArePassedOn) {
+TEST_F(HttpServerTest, IdsAndTracesAreForwarded) {
   Start();
   HttpClient client = Connect();
   const std::string trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -114,7 +114,7 @@ TEST_F(HttpServerTest, IdsAndTracesArePassedOn) {
   EXPECT_EQ(other.headers.count("traceparent"), 0u);
 }
 
-/// What is sent as it stands, and the status that answers it; 0: the connection is closed without.
+/// Raw bytes of a request and the status of the reply; 0: the connection closes without one.
 struct RawCase {
   const char* name;
   std::string bytes;
@@ -164,7 +164,7 @@ std::vector<RawCase> RawCases() {
   };
 }
 
-TEST_F(HttpServerTest, WhatIsNoGoodRequestGetsItsStatus) {
+TEST_F(HttpServerTest, BadRequestsGetTheirStatus) {
   Start();
   for (const RawCase& c : RawCases()) {
     HttpClient client = Connect();
@@ -189,7 +189,7 @@ TEST_F(HttpServerTest, TruncatedRequestsEnd) {
   EXPECT_EQ(engine_.num_tokens, 0);
 }
 
-TEST_F(HttpServerTest, RandomBytesHarmNothing) {
+TEST_F(HttpServerTest, RandomBytesAreHarmless) {
   Start([](Server::Options& options) {
     HttpLimits& limits = options.http.limits;
     limits.header_timeout = limits.body_timeout = limits.idle_timeout = milliseconds(2000);
@@ -219,7 +219,7 @@ TEST_F(HttpServerTest, RandomBytesHarmNothing) {
   }
 }
 
-TEST_F(HttpServerTest, TheSlowAreToldAndCut) {
+TEST_F(HttpServerTest, SlowClientsGetTimeoutAndAreCut) {
   Start([](Server::Options& options) {
     options.http.limits.header_timeout = milliseconds(100);
     options.http.limits.body_timeout = milliseconds(100);
@@ -236,7 +236,7 @@ TEST_F(HttpServerTest, TheSlowAreToldAndCut) {
 }
 
 /// The process stands still while deadlines pass: here, its I/O thread.
-TEST_F(HttpServerTest, WhatWasSentDuringAPauseIsRead) {
+TEST_F(HttpServerTest, BytesSentDuringPauseAreRead) {
   std::atomic<bool> holds = true;
   Start([&](Server::Options& options) {
     options.http.limits.header_timeout = milliseconds(500);
@@ -278,7 +278,7 @@ void PauseProcess(double seconds) {
   waitpid(child, &status, 0);
 }
 
-TEST_F(HttpServerTest, NoDeadlineOfRequestPassesWhileProcessIsStopped) {
+TEST_F(HttpServerTest, RequestDeadlinesStopDuringPause) {
   Start([&](Server::Options& options) {
     options.http.limits.header_timeout = milliseconds(2'500);
     options.http.limits.body_timeout = milliseconds(2'500);
@@ -289,7 +289,7 @@ TEST_F(HttpServerTest, NoDeadlineOfRequestPassesWhileProcessIsStopped) {
   half_body.Send(request.substr(0, request.size() - 5));
   std::this_thread::sleep_for(milliseconds(200));
   PauseProcess(/*seconds=*/4);
-  // The client was paused too, and goes on only now.
+  // The client was paused too and continues only now.
   std::this_thread::sleep_for(milliseconds(1'300));
   half_header.Send(request.substr(20));
   half_body.Send(request.substr(request.size() - 5));
@@ -297,7 +297,7 @@ TEST_F(HttpServerTest, NoDeadlineOfRequestPassesWhileProcessIsStopped) {
   EXPECT_EQ(half_body.Receive().status, 200);
 }
 
-TEST_F(HttpServerTest, AfterAPauseTheSilentAreStillCut) {
+TEST_F(HttpServerTest, SilentClientsAreCutAfterPause) {
   std::atomic<bool> holds = true;
   Start([&](Server::Options& options) {
     options.http.limits.header_timeout = milliseconds(100);
@@ -312,7 +312,7 @@ TEST_F(HttpServerTest, AfterAPauseTheSilentAreStillCut) {
   EXPECT_EQ(half_header.Receive().status, 408);
 }
 
-TEST_F(HttpServerTest, DrippingHeadersBuysNoTime) {
+TEST_F(HttpServerTest, SlowHeadersDoNotExtendTimeout) {
   Start([](Server::Options& options) { options.http.limits.header_timeout = milliseconds(200); });
   HttpClient client = Connect();
   client.Send("GET /health HTTP/1.1\r\n");
@@ -324,7 +324,7 @@ TEST_F(HttpServerTest, DrippingHeadersBuysNoTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
-TEST_F(HttpServerTest, AClientThatGoesIsAbortedAtOnce) {
+TEST_F(HttpServerTest, DisconnectAbortsRequest) {
   engine_.step_us = 2000;
   Start();
   const std::string endless =
@@ -342,7 +342,7 @@ TEST_F(HttpServerTest, AClientThatGoesIsAbortedAtOnce) {
     // The two of the promise, and what ran before the close was seen.
     EXPECT_LE(engine_.num_steps - steps, 12) << stream;
   }
-  // Counted by the thread that makes text, which comes behind the engine.
+  // Counted by the detokenizer thread, which runs after the engine.
   EXPECT_TRUE(Await([this] {
     return Connect()
                .Get("/metrics")
@@ -351,7 +351,7 @@ TEST_F(HttpServerTest, AClientThatGoesIsAbortedAtOnce) {
   }));
 }
 
-TEST_F(HttpServerTest, AnEndThatComesWithTheLastBytesIsSeen) {
+TEST_F(HttpServerTest, CloseWithLastBytesIsDetected) {
   engine_.step_us = 2000;
   Start();
   const std::string request =
@@ -371,7 +371,7 @@ TEST_F(HttpServerTest, AnEndThatComesWithTheLastBytesIsSeen) {
   EXPECT_LT(engine_.num_tokens, kClients * 100);
 }
 
-TEST_F(HttpServerTest, AReaderThatTakesNothingIsCut) {
+TEST_F(HttpServerTest, ClientThatReadsNothingIsCut) {
   Start([](Server::Options& options) { options.http.limits.write_timeout = milliseconds(200); });
   // More bytes than the buffers of both kernels take.
   HttpClient client(port(), /*receive_bytes=*/4096);
@@ -387,7 +387,7 @@ TEST_F(HttpServerTest, AReaderThatTakesNothingIsCut) {
   EXPECT_TRUE(client.AwaitClose());
 }
 
-TEST_F(HttpServerTest, KeysOpenWhatTheyShould) {
+TEST_F(HttpServerTest, KeysGrantTheirRoutes) {
   Start([](Server::Options& options) { options.keys = {{{.key = "user"}}, "root"}; });
   HttpClient client = Connect();
   EXPECT_EQ(client.Get("/health").status, 200);
@@ -399,19 +399,19 @@ TEST_F(HttpServerTest, KeysOpenWhatTheyShould) {
   EXPECT_EQ(client.Get("/flush_cache", "Authorization: Bearer user\r\n").status, 401);
   EXPECT_EQ(client.Get("/flush_cache", "Authorization: Bearer root\r\n").status, 200);
   EXPECT_EQ(engine_.num_flushes, 1);
-  // Without the key nobody's body is read.
+  // Without the key no body is read.
   HttpClient uploader = Connect();
   uploader.Send("POST /generate HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\n");
   EXPECT_EQ(uploader.Receive().status, 401);
 }
 
-TEST_F(HttpServerTest, WithoutAnAdminKeyAdministrationIsOff) {
+TEST_F(HttpServerTest, WithoutAdminKeyAdministrationIsOff) {
   Start();
   EXPECT_EQ(Connect().Get("/flush_cache").status, 403);
   EXPECT_EQ(Connect().Get("/flush_cache", "Authorization: Bearer \r\n").status, 403);
 }
 
-TEST_F(HttpServerTest, DrainingFinishesWhatIsServedAndTakesNothingNew) {
+TEST_F(HttpServerTest, DrainFinishesRunningAndRejectsNewRequests) {
   engine_.step_us = 20'000;
   Start();
   HttpClient idle = Connect(), busy = Connect();
@@ -428,7 +428,7 @@ TEST_F(HttpServerTest, DrainingFinishesWhatIsServedAndTakesNothingNew) {
   EXPECT_FALSE(Connect().connected());
 }
 
-TEST_F(HttpServerTest, ManyStreamsAtOnceWithClientsThatGo) {
+TEST_F(HttpServerTest, ManyStreamsWithDisconnects) {
   Start();
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -13,7 +13,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(UnknownFieldsTest, FieldIsTakenOutWhereItStands) {
+TEST(UnknownFieldsTest, FieldIsRemovedInPlace) {
   const struct {
     const char* body;
     UnknownField field;
@@ -47,7 +47,7 @@ class IgnoreUnknownFieldsTest : public ServeTest {
   }
 };
 
-TEST_F(IgnoreUnknownFieldsTest, ExtrasArePassedOverAndNamed) {
+TEST_F(IgnoreUnknownFieldsTest, UnknownFieldsAreIgnoredAndReported) {
   StartIgnoring();
   HttpClient client = Connect();
   const json messages = {{{"role", "user"}, {"content", "Hello"}, {"weight", 1}}};
@@ -75,7 +75,7 @@ TEST_F(IgnoreUnknownFieldsTest, ExtrasArePassedOverAndNamed) {
             "sampling_params.x");
 }
 
-TEST_F(IgnoreUnknownFieldsTest, WhatIsKnownAndNotDoneIsStillRefused) {
+TEST_F(IgnoreUnknownFieldsTest, KnownUnsupportedFieldsAreRejected) {
   StartIgnoring();
   HttpClient client = Connect();
   json body = {{"prompt", "a"}, {"guided_regex", "a+"}, {"extra", 1}};
@@ -84,7 +84,7 @@ TEST_F(IgnoreUnknownFieldsTest, WhatIsKnownAndNotDoneIsStillRefused) {
   EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "max_tokens");
 }
 
-TEST_F(IgnoreUnknownFieldsTest, ManyOrLargeExtrasAreBounded) {
+TEST_F(IgnoreUnknownFieldsTest, UnknownFieldsAreBounded) {
   StartIgnoring();
   HttpClient client = Connect();
   json body = {{"prompt", "a"}, {"max_tokens", 1}};
@@ -94,7 +94,7 @@ TEST_F(IgnoreUnknownFieldsTest, ManyOrLargeExtrasAreBounded) {
   EXPECT_EQ(client.Post("/v1/completions", body).status, 400);
 }
 
-TEST_F(IgnoreUnknownFieldsTest, PathCountsOnceForAllMessages) {
+TEST_F(IgnoreUnknownFieldsTest, PathCountsOnceAcrossMessages) {
   StartIgnoring();
   json messages = json::array();
   for (int i = 0; i < 40; ++i) {
@@ -119,7 +119,7 @@ TEST_F(IgnoreUnknownFieldsTest, PathCountsOnceForAllMessages) {
   EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 400);
 }
 
-TEST_F(IgnoreUnknownFieldsTest, OnePathInTooManyMessagesIsRefused) {
+TEST_F(IgnoreUnknownFieldsTest, RejectsOnePathInTooManyMessages) {
   StartIgnoring();
   json messages = json::array();
   for (int i = 0; i < 4096; ++i) {
@@ -130,7 +130,7 @@ TEST_F(IgnoreUnknownFieldsTest, OnePathInTooManyMessagesIsRefused) {
   EXPECT_THAT(std::string(reply.Json()["error"]["param"]), HasSubstr("].weight"));
 }
 
-TEST_F(IgnoreUnknownFieldsTest, WithoutTheOptionTheyAreRefused) {
+TEST_F(IgnoreUnknownFieldsTest, RejectsUnknownFieldsByDefault) {
   Start();
   const HttpReply reply = Connect().Post("/v1/completions", json{{"prompt", "a"}, {"extra", 1}});
   EXPECT_EQ(reply.status, 400);

@@ -9,7 +9,7 @@
 namespace shortlist {
 namespace {
 
-TEST(WebUrlTest, TakesAnAddressApart) {
+TEST(WebUrlTest, SplitsUrl) {
   const struct {
     const char *url, *host, *authority, *target;
     bool is_tls;
@@ -32,7 +32,7 @@ TEST(WebUrlTest, TakesAnAddressApart) {
   }
 }
 
-TEST(WebUrlTest, RefusesWhatSomebodyMightReadOtherwise) {
+TEST(WebUrlTest, RejectsAmbiguousUrl) {
   for (const std::string& url :
        {std::string("ftp://example.org/"), std::string("http:example.org"), std::string("http://"),
         std::string("http:///a"), std::string("http://user@example.org/"),
@@ -51,7 +51,7 @@ TEST(WebUrlTest, RefusesWhatSomebodyMightReadOtherwise) {
   EXPECT_FALSE(WebUrl::Begins("http:/"));
 }
 
-TEST(PublicAddressTest, OnlyTheInternetAtLargeIsPublic) {
+TEST(PublicAddressTest, OnlyGlobalAddressesArePublic) {
   const auto is_public = [](const char* address) {
     return IsPublicAddress(boost::asio::ip::make_address(address));
   };

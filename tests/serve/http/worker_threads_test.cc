@@ -60,7 +60,7 @@ class WorkerThreadsTest : public ::testing::Test {
   std::unique_ptr<WorkerThreads> workers_ = std::make_unique<WorkerThreads>(1);
 };
 
-TEST_F(WorkerThreadsTest, ReturnsWhatTheWorkReturnsFromAnotherThread) {
+TEST_F(WorkerThreadsTest, ReturnsResultOfOtherThread) {
   std::thread::id id;
   const auto awaited = Await([&] {
     id = std::this_thread::get_id();
@@ -71,13 +71,13 @@ TEST_F(WorkerThreadsTest, ReturnsWhatTheWorkReturnsFromAnotherThread) {
   EXPECT_NE(id, std::this_thread::get_id());
 }
 
-TEST_F(WorkerThreadsTest, ThrowsWhatTheWorkThrows) {
+TEST_F(WorkerThreadsTest, RethrowsException) {
   const auto awaited = Await([]() -> std::string { throw std::runtime_error("broken"); });
   RunUntil([&] { return awaited->ended; });
   EXPECT_THROW(std::rethrow_exception(awaited->thrown), std::runtime_error);
 }
 
-TEST_F(WorkerThreadsTest, CancelledWorkThatHasBegunIsWaitedForAndOtherWorkIsDropped) {
+TEST_F(WorkerThreadsTest, CancelWaitsForStartedWorkAndDropsOther) {
   std::promise<void> go_on;
   bool second_ran = false;
   std::atomic<bool> begun = false, first_is_over = false;
@@ -137,7 +137,7 @@ TEST_F(WorkerThreadsTest, ClientsTakeTurns) {
 
 // Under AddressSanitizer and ThreadSanitizer this finds what asio's own co_spawn across executors
 // does when it is cancelled.
-TEST_F(WorkerThreadsTest, ManyAreCancelledAtAnyMoment) {
+TEST_F(WorkerThreadsTest, RandomCancellationIsSafe) {
   std::atomic<int> num_run = 0;
   for (int round = 0; round < 300; ++round) {
     std::vector<std::unique_ptr<Awaited>> awaited;
@@ -153,10 +153,10 @@ TEST_F(WorkerThreadsTest, ManyAreCancelledAtAnyMoment) {
     }
     for (const auto& each : awaited) RunUntil([&] { return each->ended; });
   }
-  EXPECT_GE(num_run, 300);  // what was not cancelled has run
+  EXPECT_GE(num_run, 300);  // work that was not cancelled has run
 }
 
-TEST_F(WorkerThreadsTest, EndsWithWorkThatNobodyTookBack) {
+TEST_F(WorkerThreadsTest, EndsWithUncollectedWork) {
   std::atomic<bool> begun = false;
   const auto first = Await([&] {
     begun = true;

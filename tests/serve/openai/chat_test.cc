@@ -1,4 +1,4 @@
-// /v1/chat/completions: what the model reads, and how much it writes.
+// /v1/chat/completions: the rendered prompt and the length of the output.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST_F(ChatTest, ChatsAreRenderedAndAnswered) {
   EXPECT_EQ(joined, choice["message"]["content"]);
 }
 
-TEST_F(ChatTest, TemplatesSeeKeysInTheOrderOfTheRequest) {
+TEST_F(ChatTest, TemplatesSeeKeysInRequestOrder) {
   auto chat_template = ChatTemplate::Create(
       {{"default", "{{ docs | tojson }} {{ messages[0].annotations | tojson }}"}}, {});
   ASSERT_TRUE(chat_template.ok()) << chat_template.status();
@@ -64,7 +64,7 @@ TEST_F(ChatTest, TemplatesSeeKeysInTheOrderOfTheRequest) {
   Stop();  // before the encoder goes
 }
 
-TEST_F(ChatTest, ATemplateGetsPartsIfItReadsThem) {
+TEST_F(ChatTest, TemplateGetsPartsIfItReadsThem) {
   auto chat_template = ChatTemplate::Create(
       {{"default",
         "{% for m in messages %}{% for p in m.content %}{% if p.type == 'text' %}<{{ p.text }}>"
@@ -92,7 +92,7 @@ TEST_F(ChatTest, ATemplateGetsPartsIfItReadsThem) {
   Stop();  // before the encoder goes
 }
 
-TEST_F(ChatTest, WithoutMaxTokensAChatFillsTheContext) {
+TEST_F(ChatTest, WithoutMaxTokensChatFillsContext) {
   Start();
   const json reply =
       Connect()

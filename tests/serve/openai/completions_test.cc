@@ -12,10 +12,10 @@ using nlohmann::json;
 
 class CompletionsTest : public ApiTest {};
 
-TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
+TEST_F(CompletionsTest, EchoedPromptsHaveLogprobs) {
   Start();
   HttpClient client = Connect();
-  // Text beyond ASCII, and a control token that someone spelled.
+  // Text beyond ASCII, and a spelled-out control token.
   const std::string texts[] = {"Once upon a time", "caf\u00e9 \u65e5\u672c <s>x"};
   for (const bool stream : {false, true}) {
     for (const int64_t max_tokens : {0, 1, 4}) {
@@ -61,7 +61,7 @@ TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
         }
         if (i > 0) continue;
         // Offsets of ASCII text are bytes.
-        EXPECT_EQ(logprobs["text_offset"][1], 0);  // behind BOS, which is not a text
+        EXPECT_EQ(logprobs["text_offset"][1], 0);  // after BOS, which is not text
         for (size_t t = 1; t < prompt.size(); ++t) {
           const std::string token = logprobs["tokens"][t];
           const size_t first = token.find_first_not_of(' ');
@@ -76,8 +76,8 @@ TEST_F(CompletionsTest, EchoedPromptsComeWithTheirLogprobs) {
   }
 }
 
-/// What speculation did, in vLLM's shape and as /generate tells it.
-TEST_F(CompletionsTest, RepliesTellWhatSpeculationDid) {
+/// Statistics of speculation, in vLLM's shape and as /generate reports them.
+TEST_F(CompletionsTest, RepliesReportSpeculation) {
   Start();
   const json params = {{"temperature", 0}, {"max_new_tokens", 40}};
   const json meta = Connect()
@@ -99,7 +99,7 @@ TEST_F(CompletionsTest, RepliesTellWhatSpeculationDid) {
                    1.0 + accepted / static_cast<double>(num_steps));
   EXPECT_EQ(stats["draft_acceptance_rate"], meta["spec_accept_rate"]);
 
-  // A stream tells them once: with the usage, else with the last choice.
+  // A stream reports them once: with the usage, else with the last choice.
   for (const bool with_usage : {false, true}) {
     body["stream"] = true;
     body["stream_options"] = {{"include_usage", with_usage}};
@@ -115,7 +115,7 @@ TEST_F(CompletionsTest, RepliesTellWhatSpeculationDid) {
   }
 }
 
-TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingTellNoSpeculation) {
+TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingReportNoSpeculation) {
   Start();
   json body = {{"prompt", kPrompt}, {"max_tokens", 10}, {"n", 2}};
   EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
@@ -125,7 +125,7 @@ TEST_F(CompletionsTest, SeveralChoicesAndPlainDecodingTellNoSpeculation) {
   EXPECT_FALSE(Connect().Post("/v1/completions", body).Json().contains("metrics"));
 }
 
-TEST_F(CompletionsTest, OpenAiStreamsJoinToTheWhole) {
+TEST_F(CompletionsTest, StreamPiecesJoinToWholeText) {
   Start();
   HttpClient client = Connect();
   const std::string text = Text(Ids(kPrompt, 40));

@@ -18,7 +18,7 @@ class ResponsesTest : public ServeTest {
   static json Message(const std::string& role, const json& content) {
     return {{"role", role}, {"content", content}};
   }
-  /// What the chat route answers to `messages`.
+  /// Returns the reply of the chat route to `messages`.
   std::string ChatText(const json& messages, int64_t max_tokens) {
     const json body = {{"messages", messages}, {"temperature", 0}, {"max_tokens", max_tokens}};
     const json reply = Connect().Post("/v1/chat/completions", body).Json();
@@ -33,7 +33,7 @@ class ResponsesTest : public ServeTest {
   }
 };
 
-TEST_F(ResponsesTest, ATextIsAnsweredAsTheChatRouteAnswersIt) {
+TEST_F(ResponsesTest, TextMatchesChatRoute) {
   Start();
   const json response = Respond({{"model", "demo"}, {"input", "Hello"}});
   EXPECT_EQ(response["object"], "response");
@@ -50,7 +50,7 @@ TEST_F(ResponsesTest, ATextIsAnsweredAsTheChatRouteAnswersIt) {
             response["usage"]["input_tokens"].get<int64_t>() + 12);
 }
 
-TEST_F(ResponsesTest, ItemsAndInstructionsAreAConversation) {
+TEST_F(ResponsesTest, ItemsAndInstructionsFormConversation) {
   Start();
   const json parts = {{{"type", "input_text"}, {"text", "Hello"}}};
   const json spoken = {{{"type", "output_text"}, {"text", "Hi"}, {"annotations", json::array()}}};
@@ -67,7 +67,7 @@ TEST_F(ResponsesTest, ItemsAndInstructionsAreAConversation) {
   EXPECT_EQ(response["instructions"], "Be short");
 }
 
-TEST_F(ResponsesTest, AStreamTellsTypedEventsInOrder) {
+TEST_F(ResponsesTest, StreamSendsTypedEventsInOrder) {
   Start();
   const json body = {
       {"input", "Hello"}, {"stream", true}, {"temperature", 0}, {"max_output_tokens", 12}};
@@ -95,7 +95,7 @@ TEST_F(ResponsesTest, AStreamTellsTypedEventsInOrder) {
   EXPECT_EQ(last["response"]["usage"]["output_tokens"], 12);
 }
 
-TEST_F(ResponsesTest, WhatIsNotSupportedIsRefusedByName) {
+TEST_F(ResponsesTest, UnsupportedFieldsAreRejectedByName) {
   Start();
   HttpClient client = Connect();
   const std::pair<const char*, json> cases[] = {

@@ -1,4 +1,4 @@
-// Tools and reasoning, as far as a checkpoint's chat template takes them.
+// Tools and reasoning, as far as a checkpoint's chat template supports them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// What such templates do with tools, in short.
+// A minimal template with tools.
 const char kToolTemplate[] =
     "{% if tools %}TOOLS {{ tools | tojson }}\n{% endif %}"
     "{% if reasoning_effort %}EFFORT {{ reasoning_effort }}\n{% endif %}"
@@ -92,7 +92,7 @@ json Response() {
           {"max_output_tokens", 2}};
 }
 
-TEST_F(ToolsTest, ResponsesGiveTheTemplateWhatChatGivesIt) {
+TEST_F(ToolsTest, ResponsesMatchChatInTemplate) {
   StartWith(kToolTemplate);
   const HttpReply reply = Connect().Post("/v1/responses", Response());
   ASSERT_EQ(reply.status, 200) << reply.body;
@@ -104,7 +104,7 @@ TEST_F(ToolsTest, ResponsesGiveTheTemplateWhatChatGivesIt) {
   EXPECT_EQ(reply.Json()["tool_choice"], "none");
 }
 
-TEST_F(ToolsTest, CallsOfOneTurnAreOneMessage) {
+TEST_F(ToolsTest, CallsOfOneTurnFormOneMessage) {
   StartWith(kToolTemplate);
   json body = Response();
   json second = body["input"][1];
@@ -115,7 +115,7 @@ TEST_F(ToolsTest, CallsOfOneTurnAreOneMessage) {
   EXPECT_THAT(LastPrompt(), HasSubstr("CALL weather Bonn\nCALL weather Ulm\nRESULT call_1 wet\n"));
 }
 
-TEST_F(ToolsTest, ToolsOfResponsesAreRefusedByName) {
+TEST_F(ToolsTest, ResponsesToolsAreRejectedByName) {
   StartWith(kToolTemplate);
   const auto refused = [this](const json& body) {
     const HttpReply reply = Connect().Post("/v1/responses", body);
@@ -147,7 +147,7 @@ TEST_F(ToolsTest, ToolsOfResponsesAreRefusedByName) {
   EXPECT_EQ(refused(body), "input[2].output");
 }
 
-TEST_F(ToolsTest, ToolsInAHistoryNeedNoToolsInTheRequest) {
+TEST_F(ToolsTest, ToolHistoryNeedsNoToolsInRequest) {
   StartWith(kToolTemplate);
   json body = Chat();
   body.erase("tools");
@@ -160,7 +160,7 @@ TEST_F(ToolsTest, ToolsInAHistoryNeedNoToolsInTheRequest) {
   EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
 }
 
-TEST_F(ToolsTest, CallsAreNotParsedSoNoneMayBeAskedFor) {
+TEST_F(ToolsTest, ForcedToolCallsAreRejected) {
   StartWith(kToolTemplate);
   for (const json& choice : {json(nullptr), json("auto"), json("required"), json(1),
                              json{{"type", "function"}, {"function", {{"name", "weather"}}}}}) {
@@ -170,7 +170,7 @@ TEST_F(ToolsTest, CallsAreNotParsedSoNoneMayBeAskedFor) {
   }
 }
 
-TEST_F(ToolsTest, DamagedToolsAndCallsAreRefusedByName) {
+TEST_F(ToolsTest, MalformedToolsAndCallsAreRejectedByName) {
   StartWith(kToolTemplate);
   const std::pair<const char*, json> calls[] = {
       {"messages[1].tool_calls", {{"a", 1}}},
@@ -199,7 +199,7 @@ TEST_F(ToolsTest, DamagedToolsAndCallsAreRefusedByName) {
   EXPECT_EQ(Error(body)["param"], "messages[0].tool_calls");
 }
 
-TEST_F(ToolsTest, TemplateThatReadsNoToolsRefusesThemByName) {
+TEST_F(ToolsTest, TemplateWithoutToolsRejectsThemByName) {
   StartWith(kPlainTemplate);
   json body = Chat();
   EXPECT_EQ(Error(body)["param"], "messages[1].tool_calls");
@@ -211,7 +211,7 @@ TEST_F(ToolsTest, TemplateThatReadsNoToolsRefusesThemByName) {
   EXPECT_EQ(LastPrompt(), "user: Rain?\ntool: dry\nuser: Sure?\nassistant:");
 }
 
-TEST_F(ToolsTest, TemplateThatIgnoresTheRoleToolRefusesItByName) {
+TEST_F(ToolsTest, TemplateWithoutToolRoleRejectsItByName) {
   StartWith(
       "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}\n"
       "{% endif %}{% endfor %}");
@@ -223,12 +223,12 @@ TEST_F(ToolsTest, TemplateThatIgnoresTheRoleToolRefusesItByName) {
   EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
 }
 
-TEST_F(ToolsTest, ConversationTemplateRefusesToolsByName) {
+TEST_F(ToolsTest, ConversationTemplateRejectsToolsByName) {
   Start();
   EXPECT_EQ(Error(Chat())["param"], "messages[1].tool_calls");
 }
 
-TEST_F(ToolsTest, ReasoningEffortReachesTheTemplate) {
+TEST_F(ToolsTest, ReasoningEffortReachesTemplate) {
   StartWith(kToolTemplate);
   const json messages = {{{"role", "user"}, {"content", "Hello"}}};
   json body = {{"messages", messages}, {"max_tokens", 1}, {"reasoning_effort", "high"}};
@@ -244,7 +244,7 @@ TEST_F(ToolsTest, ReasoningEffortReachesTheTemplate) {
   EXPECT_THAT(LastPrompt(), HasSubstr("EFFORT medium\n"));
 }
 
-TEST_F(ToolsTest, ReasoningEffortThatNobodyReadsIsPassedOverAndNamed) {
+TEST_F(ToolsTest, UnreadReasoningEffortIsIgnoredAndReported) {
   StartWith(kPlainTemplate);
   const json messages = {{{"role", "user"}, {"content", "Hello"}}};
   HttpReply reply =
@@ -258,7 +258,7 @@ TEST_F(ToolsTest, ReasoningEffortThatNobodyReadsIsPassedOverAndNamed) {
   EXPECT_EQ(reply.headers.at("x-ignored-fields"), "reasoning.effort");
 }
 
-TEST_F(ToolsTest, ReasoningThatAsksForNothingIsAccepted) {
+TEST_F(ToolsTest, EmptyReasoningIsAccepted) {
   Start();
   for (const json& reasoning :
        {json(nullptr), json::object(), json{{"effort", nullptr}}, json{{"summary", nullptr}},

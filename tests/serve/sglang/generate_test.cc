@@ -1,4 +1,4 @@
-// /generate: what it tells, whole and as a stream.
+// /generate: its replies, whole and as a stream.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 class GenerateTest : public ApiTest {};
 
-TEST_F(GenerateTest, GenerateTellsWhatSglangTells) {
+TEST_F(GenerateTest, RepliesLikeSglang) {
   Start();
   const HttpReply reply = Connect().Post(
       "/generate", json{{"rid", "mine"},
@@ -39,7 +39,7 @@ TEST_F(GenerateTest, GenerateTellsWhatSglangTells) {
   }
 }
 
-TEST_F(GenerateTest, DynamicTokenIdsReachTheEngine) {
+TEST_F(GenerateTest, DynamicTokenIdsReachEngine) {
   Start();
   HttpClient client = Connect();
   json body = {{"text", kPrompt}, {"dynamic_token_ids", {7, 3}}, {"sampling_params", {{"n", 2}}}};
@@ -59,7 +59,7 @@ TEST_F(GenerateTest, DynamicTokenIdsReachTheEngine) {
   }
 }
 
-TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
+TEST_F(GenerateTest, PromptLogprobsBeginAtRequestedPosition) {
   Start();
   HttpClient client = Connect();
   const std::vector<TokenId> prompt = *encoder_.Encode(kPrompt, {});
@@ -75,15 +75,15 @@ TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
                                       {"sampling_params", {{"max_new_tokens", max_new_tokens}}}})
               .Json();
       const json& meta = reply["meta_info"];
-      const json& told = meta["input_token_logprobs"];
-      ASSERT_EQ(std::ssize(told), std::ssize(prompt) - start);
-      ASSERT_EQ(told.size(), meta["input_top_logprobs"].size());
-      EXPECT_TRUE(told[0][0].is_null() && meta["input_top_logprobs"][0].is_null());
-      for (size_t i = 0; i < told.size(); ++i) {
-        EXPECT_EQ(told[i][1], Raw(prompt[start + i]));
-        EXPECT_TRUE(told[i][2].is_string());
+      const json& logprobs = meta["input_token_logprobs"];
+      ASSERT_EQ(std::ssize(logprobs), std::ssize(prompt) - start);
+      ASSERT_EQ(logprobs.size(), meta["input_top_logprobs"].size());
+      EXPECT_TRUE(logprobs[0][0].is_null() && meta["input_top_logprobs"][0].is_null());
+      for (size_t i = 0; i < logprobs.size(); ++i) {
+        EXPECT_EQ(logprobs[i][1], Raw(prompt[start + i]));
+        EXPECT_TRUE(logprobs[i][2].is_string());
         if (i == 0) continue;
-        EXPECT_EQ(told[i][0], -1.0 * static_cast<double>(start + i));
+        EXPECT_EQ(logprobs[i][0], -1.0 * static_cast<double>(start + i));
         EXPECT_EQ(meta["input_top_logprobs"][i].size(), 2u);
         EXPECT_EQ(meta["input_top_logprobs"][i][1][1], Raw(prompt[start + i - 1]));
       }
@@ -94,7 +94,7 @@ TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
       EXPECT_EQ(reply["text"].get<std::string>().empty(), max_new_tokens == 0);
     }
   }
-  engine_.step_us = 3000;  // events that nobody waits for are joined
+  engine_.step_us = 3000;  // events that no reader waits for are joined
   const HttpReply stream =
       client.Post("/generate", json{{"text", kPrompt},
                                     {"stream", true},
@@ -115,7 +115,7 @@ TEST_F(GenerateTest, GenerateTellsThePromptsLogprobsFromWhereItIsAsked) {
   EXPECT_EQ(beyond.Json()["error"]["param"], "logprob_start_len");
 }
 
-TEST_F(GenerateTest, SglangStreamsAreCumulativeAndEndWithTheWhole) {
+TEST_F(GenerateTest, StreamsAreCumulative) {
   Start();
   const std::string text = Text(Ids(kPrompt, 40));
   const HttpReply reply = Connect().Post(
@@ -140,7 +140,7 @@ TEST_F(GenerateTest, SglangStreamsAreCumulativeAndEndWithTheWhole) {
   EXPECT_EQ(from_tokens, text);
 }
 
-TEST_F(GenerateTest, APlainRequestIsNotDraftedForAndNotCounted) {
+TEST_F(GenerateTest, PlainRequestIsNeitherDraftedNorCounted) {
   Start();
   HttpClient client = Connect();
   json body = {{"text", kPrompt}, {"sampling_params", {{"temperature", 0}, {"max_new_tokens", 9}}}};

@@ -1,4 +1,4 @@
-// What the server tells of itself: versions, loads, acceptance.
+// What the server reports: versions, loads, acceptance.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST_F(InfoTest, VersionAndPingNeedNoKey) {
   EXPECT_EQ(client.Get("/tokenizer_info").status, 401);
 }
 
-TEST_F(InfoTest, GatewaysFindWhatTheyAskFor) {
+TEST_F(InfoTest, GatewaysFindRequiredFields) {
   Start();
   HttpClient client = Connect();
   EXPECT_EQ(client.Get("/health_generate").status, 200);
@@ -56,7 +56,7 @@ TEST_F(InfoTest, GatewaysFindWhatTheyAskFor) {
   }
 }
 
-TEST_F(InfoTest, MetricsCountTheStepsOfTheEngine) {
+TEST_F(InfoTest, MetricsCountEngineSteps) {
   Start([this](Server::Options& options) {
     options.generator.load = [this] {
       EngineLoad load = engine_.Load();
@@ -76,7 +76,7 @@ TEST_F(InfoTest, MetricsCountTheStepsOfTheEngine) {
   }
 }
 
-TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
+TEST_F(InfoTest, AcceptLengthAndCoverageAgreeEverywhere) {
   Start();
   HttpClient client = Connect();
   const json reply =
@@ -99,14 +99,14 @@ TEST_F(InfoTest, AcceptLengthAndCoverageAreTheSameEverywhere) {
   const std::string metrics = client.Get("/metrics").body;
   EXPECT_NEAR(Metric(metrics, "sglang:spec_accept_length"), meta["spec_accept_length"], 1e-4);
   EXPECT_NEAR(Metric(metrics, "shortlist:coverage"), meta["coverage"], 1e-4);
-  // What the page makes of counters.
+  // Values that the page derives from counters.
   EXPECT_EQ(Metric(metrics, "shortlist:step_tokens_total"), num_step_tokens);
   EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"),
             meta["spec_verify_ct"].get<double>());
   EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
 }
 
-TEST_F(InfoTest, GatewaysFindTheSizeOfTheCacheInLabels) {
+TEST_F(InfoTest, LabelsHoldCacheSize) {
   Start();
   const std::string first = Connect().Get("/metrics").body;
   for (const std::string& text : {first, Connect().Get("/metrics").body}) {
@@ -117,14 +117,14 @@ TEST_F(InfoTest, GatewaysFindTheSizeOfTheCacheInLabels) {
   }
 }
 
-TEST_F(InfoTest, WithoutADraftNoAcceptLengthIsTold) {
+TEST_F(InfoTest, WithoutDraftNoAcceptLengthIsReported) {
   Start([](Server::Options& options) { options.service.num_draft_tokens = 0; });
   const json state = Connect().Get("/server_info").Json()["internal_states"][0];
   EXPECT_FALSE(state.contains("avg_spec_accept_length"));
   EXPECT_FALSE(state.contains("coverage"));
 }
 
-TEST_F(InfoTest, WaitingTokensAreThoseOfTheQueueAndThoseOnTheirWayToIt) {
+TEST_F(InfoTest, WaitingTokensIncludeRequestsNotYetQueued) {
   Start();
   HttpClient client = Connect(), first = Connect(), second = Connect();
   EXPECT_EQ(client.Get("/get_load").Json()[0]["num_pending_tokens"], 0);
@@ -137,7 +137,7 @@ TEST_F(InfoTest, WaitingTokensAreThoseOfTheQueueAndThoseOnTheirWayToIt) {
   ASSERT_TRUE(Await([this] { return engine_.num_held == 1; }));
   second.Send(PostRequest("/generate", body.dump()));
   const auto loads = [&] { return client.Get("/v1/loads").Json()["loads"][0]; };
-  // The held step has not told of the first one, nor of the queue.
+  // The held step has reported neither the first request nor the queue.
   EXPECT_TRUE(Await([&] { return loads()["num_waiting_tokens"] == 2 * prompt_len; })) << loads();
   EXPECT_EQ(loads()["num_waiting_uncached_tokens"], 2 * prompt_len);
   engine_.holds = false;

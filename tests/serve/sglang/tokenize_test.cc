@@ -12,7 +12,7 @@ using nlohmann::json;
 
 class TokenizeTest : public ApiTest {};
 
-TEST_F(TokenizeTest, TokenizeAndBack) {
+TEST_F(TokenizeTest, TokenizeAndDetokenize) {
   Start();
   HttpClient client = Connect();
   const json one = client.Post("/tokenize", json{{"prompt", kPrompt}}).Json();
@@ -32,7 +32,7 @@ TEST_F(TokenizeTest, TokenizeAndBack) {
             (json{"a", "b c"}));
 }
 
-TEST_F(TokenizeTest, AConversationIsTokenizedAsTheChatRouteDoes) {
+TEST_F(TokenizeTest, ConversationTokensMatchChatRoute) {
   Start();
   HttpClient client = Connect();
   const json messages = {{{"role", "user"}, {"content", "Hi"}}};
@@ -49,8 +49,8 @@ TEST_F(TokenizeTest, AConversationIsTokenizedAsTheChatRouteDoes) {
   EXPECT_EQ(client.Post("/tokenize", json{{"messages", 1}}).Json()["error"]["param"], "messages");
 }
 
-// What lm_eval.utils.RemoteTokenizer asks for.
-TEST_F(TokenizeTest, LmEvalsTokenizerFindsItsRoutes) {
+// Requests of lm_eval.utils.RemoteTokenizer.
+TEST_F(TokenizeTest, LmEvalTokenizerFindsItsRoutes) {
   Start();
   HttpClient client = Connect();
   const json info = client.Get("/tokenizer_info").Json();

@@ -54,7 +54,7 @@ absl::StatusOr<std::string> RenderText(const std::string& source, const Chat& ch
 
 const char* const kHello = R"([{"role": "user", "content": "hello"}])";
 
-/// What stands around the first byte in which two texts differ.
+/// Returns the text around the first differing byte of two texts.
 std::string FirstDifference(const std::string& expected, const std::string& got) {
   size_t at = 0;
   while (at < expected.size() && at < got.size() && expected[at] == got[at]) ++at;
@@ -95,7 +95,7 @@ void CheckFamily(const ordered_json& family, const std::string& source) {
             << " rendered, " << num_wrong << " differ\n";
 }
 
-TEST(ChatTemplateTest, RendersAsTransformers) {
+TEST(ChatTemplateTest, RendersLikeTransformers) {
   size_t num_families = 0;
   for (const auto& entry : std::filesystem::directory_iterator(GoldenDir())) {
     if (entry.path().extension() != ".jinja") continue;
@@ -107,7 +107,7 @@ TEST(ChatTemplateTest, RendersAsTransformers) {
   EXPECT_GT(num_families, 5u);
 }
 
-TEST(ChatTemplateTest, GoesOnWithTheFinalMessageAsTransformers) {
+TEST(ChatTemplateTest, ContinuesFinalMessageLikeTransformers) {
   const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "continued.json").string()));
   const auto special_tokens = golden["special_tokens"].get<std::map<std::string, std::string>>();
   size_t num_rendered = 0, num_refused = 0;
@@ -133,7 +133,7 @@ TEST(ChatTemplateTest, GoesOnWithTheFinalMessageAsTransformers) {
   EXPECT_GT(num_refused, 0u);
 }
 
-TEST(ChatTemplateTest, AFinalMessageWithoutATextIsNotGoneOnWith) {
+TEST(ChatTemplateTest, FinalMessageWithoutTextIsNotContinued) {
   for (const char* messages :
        {R"([{"role": "assistant"}])", R"([{"role": "assistant", "content": 1}])",
         R"([{"role": "assistant", "content": []}])",
@@ -148,7 +148,7 @@ TEST(ChatTemplateTest, AFinalMessageWithoutATextIsNotGoneOnWith) {
   EXPECT_FALSE(FromSource("{{ messages }}").Render(chat).ok());
 }
 
-TEST(ChatTemplateTest, ReadsTheLanguageAsJinja) {
+TEST(ChatTemplateTest, ReadsLanguageLikeJinja) {
   const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "language.json").string()));
   for (const auto& expected : golden["cases"]) {
     const auto source = expected["template"].get<std::string>();
@@ -167,12 +167,12 @@ TEST(ChatTemplateTest, ReadsTheLanguageAsJinja) {
   }
 }
 
-/// What Jinja renders and is refused here, by name.
+/// Sources that Jinja renders and this interpreter rejects by name.
 constexpr const char* kRefused[] = {"joiner is defined",  "cycler is defined", "lipsum is defined",
                                     "self is defined",    "\"%c\" % 65",       "\"%r\" % \"a\"",
                                     "\"{:c}\".format(65)"};
 
-TEST(ChatTemplateTest, FormatsAndMacrosAreThoseOfJinja) {
+TEST(ChatTemplateTest, FormatsAndMacrosMatchJinja) {
   const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "more_language.json").string()));
   Chat chat = ChatOf(kHello);
   chat.variables = golden["values"];
@@ -191,7 +191,7 @@ TEST(ChatTemplateTest, FormatsAndMacrosAreThoseOfJinja) {
   }
 }
 
-TEST(ChatTemplateTest, GeneratorsAreThoseOfJinja) {
+TEST(ChatTemplateTest, GeneratorsMatchJinja) {
   const auto golden = ordered_json::parse(ReadAll((GoldenDir() / "generators.json").string()));
   Chat chat = ChatOf(kHello);
   chat.variables = golden["values"];
@@ -213,7 +213,7 @@ TEST(ChatTemplateTest, GeneratorsAreThoseOfJinja) {
   for (const ordered_json& loop : golden["loops"]) check(loop["template"], loop["text"]);
 }
 
-TEST(ChatTemplateTest, RendersGivenCasesAsTransformers) {
+TEST(ChatTemplateTest, RendersGivenCasesLikeTransformers) {
   const char* path = std::getenv("SHORTLIST_CHAT_CASES");
   if (path == nullptr) GTEST_SKIP() << "SHORTLIST_CHAT_CASES names no file of make_chat_golden.py";
   std::ifstream lines(path);
@@ -231,7 +231,7 @@ std::vector<std::string> ContentOf(const RenderedChat& chat) {
   return parts;
 }
 
-TEST(ChatTemplateTest, TellsContentFromTemplate) {
+TEST(ChatTemplateTest, DistinguishesContentFromTemplate) {
   const auto rendered =
       FromSource(
           "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content | trim }}"
@@ -311,7 +311,7 @@ TEST(ChatTemplateTest, AllContentIsMarkedInEveryFamily) {
   }
 }
 
-TEST(ChatTemplateTest, ReasoningGoesByEachName) {
+TEST(ChatTemplateTest, ReasoningIsReadUnderEachName) {
   for (const std::string name : {"reasoning_content", "thinking", "reasoning"}) {
     const auto text =
         RenderText("{{ messages[0].reasoning_content }},{{ messages[0].thinking }}",
@@ -327,7 +327,7 @@ TEST(ChatTemplateTest, NullMembersCountAsMissing) {
             "FalseTrueTrue");
 }
 
-TEST(ChatTemplateTest, KnowsTheRolesThatItsSourceSpells) {
+TEST(ChatTemplateTest, KnowsRolesInSource) {
   const ChatTemplate plain = FromSource("{% for m in messages %}{{ m.role }}{% endfor %}");
   EXPECT_FALSE(plain.KnowsRole("developer"));
   const auto one_of_two = ChatTemplate::Create(
@@ -336,7 +336,7 @@ TEST(ChatTemplateTest, KnowsTheRolesThatItsSourceSpells) {
   EXPECT_TRUE(one_of_two->KnowsRole("developer"));
 }
 
-TEST(ChatTemplateTest, IgnoresTheToolRoleWhereItsContentIsNowhere) {
+TEST(ChatTemplateTest, DetectsIgnoredToolRole) {
   const std::string begin = "{% for m in messages %}", end = "{% endfor %}";
   const std::string user = "{% if m.role == 'user' %}{{ m.content }}{% endif %}";
   const std::string alternates =
@@ -356,7 +356,7 @@ TEST(ChatTemplateTest, IgnoresTheToolRoleWhereItsContentIsNowhere) {
   EXPECT_FALSE(of_two->IgnoresToolRole());
 }
 
-TEST(ChatTemplateTest, RefusesWhatIsNoChat) {
+TEST(ChatTemplateTest, RejectsInvalidChat) {
   const auto refusal = [](const Chat& chat) {
     return std::string(RenderText("{{ messages }}", chat).status().message());
   };
@@ -432,7 +432,7 @@ TEST(ChatTemplateTest, LoadsFromEachPlace) {
   EXPECT_EQ(files.Render(with_tools), "tools");
 }
 
-TEST(ChatTemplateTest, ANamedTemplateThatIsWrongCostsOnlyItself) {
+TEST(ChatTemplateTest, BadNamedTemplateAffectsOnlyItself) {
   const Chat chat = ChatOf(kHello);
   Chat with_tools = chat;
   with_tools.tools = ordered_json::array();
@@ -463,7 +463,7 @@ TEST(ChatTemplateTest, ANamedTemplateThatIsWrongCostsOnlyItself) {
   }
 }
 
-TEST(ChatTemplateTest, AdditionalFilesStandBesideAnyOtherSource) {
+TEST(ChatTemplateTest, AdditionalFilesCombineWithAnySource) {
   const Chat chat = ChatOf(kHello);
   Chat with_tools = chat;
   with_tools.tools = ordered_json::array({ordered_json::object()});
@@ -482,7 +482,7 @@ TEST(ChatTemplateTest, AdditionalFilesStandBesideAnyOtherSource) {
   EXPECT_THAT(alone.Render(with_tools), HasSubstr("NOT_FOUND"));
 }
 
-TEST(ChatTemplateTest, RefusesDamagedFiles) {
+TEST(ChatTemplateTest, RejectsDamagedFiles) {
   const auto refusal = [](const std::string& name, const std::string& text) {
     return ModelDir(Files{{name, text}}).Render(ChatOf(kHello));
   };

@@ -33,7 +33,7 @@ std::string PromptOfText(const ChatTemplate& chat_template) {
       .text;
 }
 
-TEST(ContentFormTest, ATemplateThatConcatenatesReadsTexts) {
+TEST(ContentFormTest, ConcatenatingTemplateReadsTexts) {
   for (const char* source :
        {"{% for m in messages %}{{ m.role + ':' + m.content }};{% endfor %}",
         "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}",
@@ -45,7 +45,7 @@ TEST(ContentFormTest, ATemplateThatConcatenatesReadsTexts) {
   }
 }
 
-TEST(ContentFormTest, ATemplateWithALoopOverPartsReadsPartsAlone) {
+TEST(ContentFormTest, TemplateWithLoopReadsPartsOnly) {
   const ChatTemplate chat_template = TemplateOf(
       "{% for m in messages %}<{{ m['role'] }}>{% for p in m['content'] %}"
       "{% if p['type'] == 'text' %}{{ p['text'] }}{% endif %}{% endfor %}</s>{% endfor %}");
@@ -54,7 +54,7 @@ TEST(ContentFormTest, ATemplateWithALoopOverPartsReadsPartsAlone) {
   EXPECT_EQ(PromptOfText(chat_template), "<user>one</s>");
 }
 
-TEST(ContentFormTest, ATemplateWithBothBranchesGetsWhatWasSent) {
+TEST(ContentFormTest, TemplateWithBothBranchesGetsFormOfRequest) {
   const ChatTemplate chat_template = TemplateOf(
       "{% for m in messages %}{% if m.content is string %}[{{ m.content }}]{% else %}"
       "{% for p in m.content %}({{ p.text | trim }}){% endfor %}{% endif %}{% endfor %}");
@@ -62,7 +62,7 @@ TEST(ContentFormTest, ATemplateWithBothBranchesGetsWhatWasSent) {
   EXPECT_EQ(PromptOfText(chat_template), "[one]");
 }
 
-TEST(ContentFormTest, RolesMayDiffer) {
+TEST(ContentFormTest, FormMayDifferByRole) {
   const ChatTemplate chat_template = TemplateOf(
       "{% for m in messages %}{% if m.role == 'user' %}{% for p in m.content %}{{ p.text }}"
       "{% endfor %}{% else %}{{ m.role + m.content }}{% endif %}{% endfor %}");
@@ -74,7 +74,7 @@ TEST(ContentFormTest, RolesMayDiffer) {
   }
 }
 
-TEST(ContentFormTest, ATemplateThatNeedsASystemMessageReadsTexts) {
+TEST(ContentFormTest, TemplateThatNeedsSystemMessageReadsTexts) {
   const ChatTemplate chat_template = TemplateOf(
       "{% if messages[0].role != 'system' %}{{ raise_exception('no system') }}{% endif %}"
       "{% for m in messages %}{{ m.content }}{% endfor %}");
@@ -82,7 +82,7 @@ TEST(ContentFormTest, ATemplateThatNeedsASystemMessageReadsTexts) {
   EXPECT_FALSE(chat_template.content_form("user").parts);
 }
 
-TEST(ContentFormTest, AnEmptyTextStaysAText) {
+TEST(ContentFormTest, EmptyTextStaysText) {
   EXPECT_EQ(ContentOfText({.text = false, .parts = true}, ""), "");
 }
 

@@ -12,7 +12,7 @@ std::string NameFor(std::string_view model) {
   return found == nullptr ? "none" : found->name;
 }
 
-TEST(ConversationOfModelTest, ChoosesAsFastChatsAdapters) {
+TEST(ConversationOfModelTest, ChoosesLikeFastChat) {
   const std::pair<const char*, const char*> cases[] = {
       {"lmsys/vicuna-7b-v1.5", "vicuna_v1.1"},
       {"lmsys/vicuna-7b-delta-v0", "one_shot"},
@@ -40,7 +40,7 @@ TEST(ConversationOfModelTest, ChoosesAsFastChatsAdapters) {
   for (const auto& [model, name] : cases) EXPECT_EQ(NameFor(model), name) << model;
 }
 
-TEST(ConversationOfModelTest, TheLastComponentGoesBeforeItsPath) {
+TEST(ConversationOfModelTest, LastComponentPrecedesPath) {
   EXPECT_EQ(NameFor("/home/alpaca/models/vicuna-7b-v1.5/"), "vicuna_v1.1");
   EXPECT_EQ(NameFor("/models/vicuna-7b/snapshot"), "vicuna_v1.1");
 }

@@ -24,7 +24,7 @@ RenderedChat RenderNamed(const std::string& name, const std::string& messages) {
   return FindConversation(name).value()->Render(ordered_json::parse(messages)).value();
 }
 
-TEST(ConversationTest, RendersAsFastChat) {
+TEST(ConversationTest, RendersLikeFastChat) {
   const auto path = std::filesystem::path(SHORTLIST_SOURCE_DIR) /
                     "tests/reference/golden/chat/conversations.json";
   std::set<std::string> names;
@@ -39,7 +39,7 @@ TEST(ConversationTest, RendersAsFastChat) {
   EXPECT_EQ(names.size() + 3, Conversations().size());
 }
 
-TEST(ConversationTest, RendersTheNewerTemplates) {
+TEST(ConversationTest, RendersNewerTemplates) {
   EXPECT_EQ(RenderNamed("llama-3", kTurns).text,
             "<|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
             "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
@@ -62,7 +62,7 @@ TEST(ConversationTest, MarksContent) {
   EXPECT_EQ(chat.content, (std::vector<ByteRange>{{at, at + 5}, {at + 6, at + 7}}));
 }
 
-TEST(ConversationTest, RefusesWhatIsNoChat) {
+TEST(ConversationTest, RejectsInvalidChat) {
   const auto refusal = [](const std::string& messages) {
     const auto rendered = FindConversation("raw").value()->Render(ordered_json::parse(messages));
     return std::string(rendered.status().message());
@@ -82,7 +82,7 @@ TEST(ConversationTest, RefusesWhatIsNoChat) {
               HasSubstr("UTF-8 at byte 0"));
 }
 
-TEST(ConversationTest, UnknownNameListsTheKnown) {
+TEST(ConversationTest, UnknownNameListsKnownOnes) {
   EXPECT_THAT(FindConversation("nope").status().message(),
               ::testing::AllOf(HasSubstr("'nope'"), HasSubstr("vicuna_v1.1, koala_v1")));
 }

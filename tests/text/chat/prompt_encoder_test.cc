@@ -38,7 +38,7 @@ Chat UserSays(const std::string& text) {
   return chat;
 }
 
-TEST(PromptEncoderTest, BosGoesFirstOnce) {
+TEST(PromptEncoderTest, BosIsAddedOnce) {
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
   const std::vector<TokenId> plain = Encode(encoder, "Hello there");
   EXPECT_EQ(plain.front(), TokenId{1});
@@ -49,7 +49,7 @@ TEST(PromptEncoderTest, BosGoesFirstOnce) {
   EXPECT_EQ(encoder.Encode("Hello there", {.add_special_tokens = false})->front(), plain[1]);
 }
 
-TEST(PromptEncoderTest, ControlTokensOfATextAreTextOnRequest) {
+TEST(PromptEncoderTest, ControlTokensInTextAreTextOnRequest) {
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
   const auto ids = encoder.Encode("a</s>b", {.parse_special = false});
   ASSERT_TRUE(ids.ok()) << ids.status();
@@ -75,7 +75,7 @@ std::unique_ptr<Tokenizer> OpenFamily(const json& family) {
   return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
 }
 
-TEST(PromptEncoderTest, ChatsHaveTheIdsOfTransformers) {
+TEST(PromptEncoderTest, ChatIdsMatchTransformers) {
   for (const json& family :
        json::parse(*ReadFile("tests/reference/golden/chat_ids.json", 1 << 20))) {
     SCOPED_TRACE(family["name"]);
@@ -114,7 +114,7 @@ TEST(PromptEncoderTest, TypedControlTokensStayText) {
   EXPECT_TRUE(encoder.ChatStops().empty());
 }
 
-TEST(PromptEncoderTest, WithoutATemplateTheNamedConversationIsTaken) {
+TEST(PromptEncoderTest, WithoutTemplateNamedConversationIsUsed) {
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
   const std::vector<TokenId> ids = Encode(encoder, UserSays("How are you?"));
   EXPECT_EQ(ids.front(), TokenId{1});
@@ -133,7 +133,7 @@ TEST(PromptEncoderTest, NamedConversationAlwaysOpensTheReply) {
   EXPECT_TRUE(encoder.Encode(chat, {}).ok());
 }
 
-TEST(PromptEncoderTest, ADeveloperIsTheSystemToATemplateThatKnowsNone) {
+TEST(PromptEncoderTest, DeveloperBecomesSystemIfTemplateLacksIt) {
   Chat from_developer = UserSays("Hi");
   from_developer.messages.insert(from_developer.messages.begin(),
                                  ordered_json{{"role", "developer"}, {"content", "Be brief."}});
@@ -155,7 +155,7 @@ TEST(PromptEncoderTest, ADeveloperIsTheSystemToATemplateThatKnowsNone) {
   EXPECT_THAT(DemoTokenizer().Decode(Encode(knowing, from_developer)), HasSubstr("dev Be brief."));
 }
 
-TEST(PromptEncoderTest, IdsWithoutARowOfTheModelAreRefused) {
+TEST(PromptEncoderTest, IdsWithoutModelRowAreRejected) {
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot(), /*num_rows=*/100);
   EXPECT_EQ(encoder.Encode(std::vector<TokenId>{TokenId{99}}, {}).value(),
             std::vector<TokenId>{TokenId{99}});
@@ -166,7 +166,7 @@ TEST(PromptEncoderTest, IdsWithoutARowOfTheModelAreRefused) {
   EXPECT_FALSE(encoder.Encode("Hello there", {}).ok());
 }
 
-TEST(PromptEncoderTest, RefusesWhatIsNoPrompt) {
+TEST(PromptEncoderTest, RejectsInvalidPrompt) {
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, ZeroShot());
   EXPECT_FALSE(encoder.Encode(std::vector<TokenId>(), {}).ok());
   EXPECT_FALSE(encoder.Encode(std::vector<TokenId>{TokenId{16384}}, {}).ok());
@@ -175,7 +175,7 @@ TEST(PromptEncoderTest, RefusesWhatIsNoPrompt) {
   EXPECT_FALSE(encoder.Encode(Chat(), {}).ok());
 }
 
-TEST(PromptEncoderTest, TheFallbacksStopTokensCountAsFarAsTheTokenizerHasThem) {
+TEST(PromptEncoderTest, FallbackStopTokensCountIfTokenizerHasThem) {
   Conversation stops = ZeroShot();
   stops.stop_token_ids = {2, -1, 128'009};
   const PromptEncoder encoder(DemoTokenizer(), std::nullopt, stops);

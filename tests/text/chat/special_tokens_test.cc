@@ -24,7 +24,7 @@ absl::StatusOr<Tokens> ReadOf(const json& config, const json& map) {
   return tokens;
 }
 
-TEST(TemplateTokensTest, AreThoseOfTransformers) {
+TEST(TemplateTokensTest, MatchTransformers) {
   const auto path = std::filesystem::path(SHORTLIST_SOURCE_DIR) /
                     "tests/reference/golden/chat/special_tokens.json";
   const json golden = json::parse(ReadAll(path.string()));
@@ -37,7 +37,7 @@ TEST(TemplateTokensTest, AreThoseOfTransformers) {
   }
 }
 
-TEST(TemplateTokensTest, WhatIsNoTokenIsRefused) {
+TEST(TemplateTokensTest, RejectsInvalidToken) {
   const auto refusal = [](const char* config) {
     return std::string(ReadOf(json::parse(config), nullptr).status().message());
   };

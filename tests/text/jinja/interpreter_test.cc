@@ -37,7 +37,7 @@ TEST(TemplateInterpreterTest, BoundsSteps) {
               HasSubstr("INVALID_ARGUMENT: line 1: more than 10000000 steps"));
 }
 
-TEST(TemplateInterpreterTest, ErrorsShowTheBeginningOfWhatIsTooLong) {
+TEST(TemplateInterpreterTest, ErrorsShortenLongInput) {
   const std::string name(10'000, 'x');
   for (const std::string& source :
        {"{{ " + name + ".a }}", "{{ raise_exception('" + name + "') }}", "{% " + name + " %}",
@@ -70,7 +70,7 @@ TEST(TemplateInterpreterTest, BoundsTexts) {
   EXPECT_THAT(Error("{{ ('x' * 1000000) | indent('y' * 40000000) }}"), HasSubstr("INVALID_ARG"));
 }
 
-TEST(TemplateInterpreterTest, BoundsWorkOverLongTexts) {
+TEST(TemplateInterpreterTest, BoundsWorkOnLongTexts) {
   const Text content = Text::FromContent(std::string(4'000'000, 'a'));
   EXPECT_THAT(
       Error("{% for i in range(999) %}{% if c.find('b') > 0 %}{% endif %}{% endfor %}", content),
@@ -105,7 +105,7 @@ TEST(TemplateInterpreterTest, BoundsValues) {
   EXPECT_THAT(Error(sets), HasSubstr("more than 256 variables"));
 }
 
-TEST(TemplateInterpreterTest, ReleasesNamespacesThatHoldThemselves) {
+TEST(TemplateInterpreterTest, ReleasesCyclicNamespaces) {
   EXPECT_EQ(
       RenderSource("{% set ns = namespace(a=1) %}{% set ns.me = ns %}{% set ns.in_list = [ns] %}"
                    "{% set other = namespace(ns=ns) %}{% set ns.other = other %}"
@@ -114,7 +114,7 @@ TEST(TemplateInterpreterTest, ReleasesNamespacesThatHoldThemselves) {
       "1");
 }
 
-TEST(TemplateInterpreterTest, BoundsNestingOfTheSource) {
+TEST(TemplateInterpreterTest, BoundsSourceNesting) {
   const std::vector<std::string> sources = {
       "{{ " + Repeated("(", 9999) + "1" + Repeated(")", 9999) + " }}",
       "{{ " + Repeated("[", 9999) + Repeated("]", 9999) + " }}",
@@ -140,7 +140,7 @@ TEST(TemplateInterpreterTest, BoundsNestingOfTheSource) {
             "1");
 }
 
-TEST(TemplateInterpreterTest, GivesNoWayOut) {
+TEST(TemplateInterpreterTest, BlocksSandboxEscapes) {
   for (const std::string source :
        {"{{ c.__class__.__mro__ }}", "{{ ''.format.__globals__.x }}", "{{ c.upper.__self__.x }}",
         "{{ range.__init__.x }}", "{{ namespace().__class__.x }}", "{{ [].append(1) }}",
@@ -171,7 +171,7 @@ std::string ParseError(const std::string& source) {
   return std::string(ParseTemplate(source).status().message());
 }
 
-TEST(TemplateInterpreterTest, NamesThatDoNotExistAreFoundWithoutRendering) {
+TEST(TemplateInterpreterTest, UnknownNamesAreFoundWithoutRendering) {
   EXPECT_EQ(ParseError("a\n{% if false %}{{ 1 | nothing }}{% endif %}"),
             "line 2: filter 'nothing' is not supported");
   EXPECT_EQ(ParseError("{% for x in [] %}\n{{ x is odder }}{% endfor %}"),
@@ -191,7 +191,7 @@ TEST(TemplateInterpreterTest, NamesThatDoNotExistAreFoundWithoutRendering) {
   EXPECT_EQ(ParseError("{{ [] | rejectattr('a', 'odder') }}"),
             "line 1: test 'odder' is not supported");
   EXPECT_LT(ParseError("{{ 1 | " + std::string(10'000, 'x') + " }}").size(), 100u);
-  // What the template binds itself, or asks for first.
+  // Names that the template binds itself, or tests first.
   for (const char* source :
        {"{{ m() }}{% macro m() %}{% endmacro %}", "{% set f = c.upper %}{{ f() }}",
         "{% macro m(f) %}{{ f() }}{% endmacro %}", "{% for a, f in [] %}{{ f() }}{% endfor %}",
@@ -225,7 +225,7 @@ TEST(TemplateInterpreterTest, UnpacksArguments) {
   EXPECT_THAT(Error("{{ range(**{}, stop=2) }}"), HasSubstr("an argument after **"));
 }
 
-TEST(TemplateInterpreterTest, RefusesNumbersBeyondItsRange) {
+TEST(TemplateInterpreterTest, RejectsNumbersOutOfRange) {
   EXPECT_THAT(Error("{{ 99999999999999999999 }}"), HasSubstr("above 9223372036854775807"));
   for (const std::string source :
        {"{{ 9223372036854775807 + 1 }}", "{{ -9223372036854775807 - 2 }}", "{{ 2 ** 64 }}",
@@ -242,7 +242,7 @@ TEST(TemplateInterpreterTest, RefusesNumbersBeyondItsRange) {
       "[1]");
 }
 
-TEST(TemplateInterpreterTest, RefusesPowersThatAreNoFloat) {
+TEST(TemplateInterpreterTest, RejectsPowersOutsideFloat) {
   for (const std::string source : {"{{ 0 ** -1 }}", "{{ 0.0 ** -1 }}", "{{ false ** -0.5 }}"}) {
     EXPECT_THAT(Error(source), HasSubstr("division by zero")) << source;
   }
@@ -254,7 +254,7 @@ TEST(TemplateInterpreterTest, RefusesPowersThatAreNoFloat) {
             "inf 1 0.0");
 }
 
-TEST(TemplateInterpreterTest, RefusesStringsThatAreNoUnicode) {
+TEST(TemplateInterpreterTest, RejectsInvalidUnicode) {
   EXPECT_THAT(Error(R"({{ "\ud800" }})"), HasSubstr("no Unicode character"));
   EXPECT_THAT(Error(R"({{ "\U00110000" }})"), HasSubstr("no Unicode character"));
   EXPECT_THAT(Error(R"({{ "\u12" }})"), HasSubstr("truncated escape"));

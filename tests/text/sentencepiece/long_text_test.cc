@@ -70,9 +70,9 @@ void ExpectOraclesIds(const std::string& path, const std::vector<std::string>& t
   }
 }
 
-TEST(LongTextTest, IdsAreSentencePieces) { ExpectOraclesIds(kModel, Texts()); }
+TEST(LongTextTest, IdsMatchSentencePiece) { ExpectOraclesIds(kModel, Texts()); }
 
-TEST(LongTextTest, UserDefinedPiecesAreCutOutFirst) {
+TEST(LongTextTest, UserDefinedPiecesAreSplitFirst) {
   const auto dir = FreshDir();
   const std::string path = (dir / "tokenizer.model").string();
   std::string model = ReadAll(kModel);
@@ -90,7 +90,7 @@ TEST(LongTextTest, UserDefinedPiecesAreCutOutFirst) {
   std::filesystem::remove_all(dir);
 }
 
-TEST(LongTextTest, TheRestOfATextHasNoSpaceBeforeIt) {
+TEST(LongTextTest, RestOfTextHasNoLeadingSpace) {
   const auto model = SentencePieceModel::Load(ReadAll(kModel));
   const auto& demo = *std::get<std::unique_ptr<SentencePieceModel>>(model);
   const LongTextEncoder encoder(demo);
@@ -110,7 +110,7 @@ TEST(LongTextTest, TheRestOfATextHasNoSpaceBeforeIt) {
   EXPECT_EQ(encoder.Append(text, true, few, ids).code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST(LongTextTest, TakesLessThanAHundredBytesForEachOfAWord) {
+TEST(LongTextTest, MemoryPerByteIsBounded) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer takes memory of its own";
 #endif

@@ -39,7 +39,7 @@ TEST(SentencePieceModelTest, ReadsPieces) {
   EXPECT_FALSE(model.remove_extra_whitespaces());
 }
 
-TEST(SentencePieceModelTest, RefusesWhatIsNoModel) {
+TEST(SentencePieceModelTest, RejectsInvalidModel) {
   EXPECT_EQ(Problem(""), "empty file");
   EXPECT_THAT(Problem("{\"version\": \"1.0\"}"), HasSubstr("not a SentencePiece model"));
   EXPECT_THAT(Problem(std::string(1000, '\0')), HasSubstr("not a SentencePiece model"));
@@ -48,7 +48,7 @@ TEST(SentencePieceModelTest, RefusesWhatIsNoModel) {
 }
 
 /// libsentencepiece would die of these.
-TEST(SentencePieceModelTest, RefusesWhatOverflowsTheLibrary) {
+TEST(SentencePieceModelTest, RejectsModelThatOverflowsLibrary) {
   const std::string long_name(200'000, 'a');
   EXPECT_EQ(Problem(SmallModel(Piece(long_name))), "piece 3 has 200000 bytes, not in [1, 1024]");
   EXPECT_EQ(Problem(SmallModel(Piece(std::string(1024, 'a')))), "none");
@@ -65,7 +65,7 @@ TEST(SentencePieceModelTest, RefusesWhatOverflowsTheLibrary) {
               HasSubstr("self_test_data has 70008 bytes, more than 65536"));
 }
 
-TEST(SentencePieceModelTest, TextsThatTakeQuadraticTimeAreRefused) {
+TEST(SentencePieceModelTest, RejectsTextsOfQuadraticTime) {
   const auto loaded = SentencePieceModel::Load(SmallModel(Piece("a")));
   const auto& model = *std::get<std::unique_ptr<SentencePieceModel>>(loaded);
   const auto encoded = model.Encode(std::string((128 << 10) + 1, 'a'));
@@ -74,7 +74,7 @@ TEST(SentencePieceModelTest, TextsThatTakeQuadraticTimeAreRefused) {
   EXPECT_TRUE(std::holds_alternative<std::vector<int32_t>>(model.Encode(std::string(9'000, 'z'))));
 }
 
-TEST(SentencePieceModelTest, RestOfATextHasNoSpaceBeforeIt) {
+TEST(SentencePieceModelTest, RestOfTextHasNoLeadingSpace) {
   // The self test wants the space.
   const std::string self_test =
       Field(1, Field(1, std::string("a")) + Field(2, std::string("\u2581 a")));
@@ -92,8 +92,8 @@ TEST(SentencePieceModelTest, RestOfATextHasNoSpaceBeforeIt) {
   }
 }
 
-/// What this reader and protobuf might understand differently.
-TEST(SentencePieceModelTest, RefusesWhatLeavesAChoice) {
+/// Bytes that this reader and protobuf might interpret differently.
+TEST(SentencePieceModelTest, RejectsAmbiguousModel) {
   const auto problem = [](const std::string& trainer, const std::string& normalizer) {
     return Problem(SmallModel(Piece("a"), /*add_dummy_prefix=*/true, trainer, normalizer));
   };
@@ -125,7 +125,7 @@ TEST(SentencePieceModelTest, RefusesWhatLeavesAChoice) {
   EXPECT_EQ(problem(Field(35, uint64_t{1}), ""), "byte_fallback without 256 byte pieces");
 }
 
-TEST(SentencePieceModelTest, RefusesDamagedPieces) {
+TEST(SentencePieceModelTest, RejectsDamagedPieces) {
   EXPECT_THAT(Problem(SmallModel(Piece(std::string("a\0b", 3)))), HasSubstr("piece 3"));
   EXPECT_THAT(Problem(SmallModel(Piece("\xFF"))), HasSubstr("piece 3"));
   EXPECT_EQ(Problem(SmallModel(Piece("a") + Piece("a"))), "piece 4 appears twice");
@@ -135,7 +135,7 @@ TEST(SentencePieceModelTest, RefusesDamagedPieces) {
               HasSubstr("piece 3 has a score that is not finite"));
 }
 
-TEST(SentencePieceModelTest, RefusesADenormalizer) {
+TEST(SentencePieceModelTest, RejectsDenormalizer) {
   EXPECT_THAT(Problem(SmallModel(Piece("a")) + Field(5, Field(2, std::string("x")))),
               HasSubstr("denormalizer_spec is not supported"));
 }
@@ -148,7 +148,7 @@ std::string Charsmap(const std::vector<uint32_t>& units, const std::string& repl
   return bytes + replacements;
 }
 
-TEST(SentencePieceModelTest, RefusesNormalisationTablesThatPointOutside) {
+TEST(SentencePieceModelTest, RejectsOutOfBoundsNormalisationTables) {
   const auto problem = [](const std::string& charsmap) {
     return Problem(SmallModel(Piece("a"), /*add_dummy_prefix=*/true, /*trainer=*/"",
                               /*normalizer=*/Field(2, charsmap)));
@@ -169,7 +169,7 @@ TEST(SentencePieceModelTest, RefusesNormalisationTablesThatPointOutside) {
 }
 
 /// Units of a trie whose keys are all runs of 'a': unit i leads to unit i + 1 by 'a' and has a
-/// value behind it, until `num_keys`.
+/// value after it, until `num_keys`.
 std::string NestedKeys(uint32_t num_keys, const std::string& replacement) {
   std::vector<uint32_t> units(256 * (num_keys + 2));
   uint32_t at = 0;
@@ -183,7 +183,7 @@ std::string NestedKeys(uint32_t num_keys, const std::string& replacement) {
   return Charsmap(units, replacement + std::string(1, '\0'));
 }
 
-TEST(SentencePieceModelTest, RefusesNormalisationTablesThatOverflowTheLibrary) {
+TEST(SentencePieceModelTest, RejectsOverflowingNormalisationTables) {
   const auto problem = [](const std::string& charsmap) {
     return Problem(SmallModel(Piece("a"), /*add_dummy_prefix=*/true, /*trainer=*/"",
                               /*normalizer=*/Field(2, charsmap)));

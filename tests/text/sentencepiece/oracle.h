@@ -11,7 +11,7 @@ class SentencePieceProcessor;
 
 namespace shortlist {
 
-/// SentencePiece itself, to compare with. Its header does not compile beside abseil's.
+/// SentencePiece itself, to compare with. Its header does not compile together with abseil's.
 class SentencePieceOracle {
  public:
   explicit SentencePieceOracle(const std::string& model_path);

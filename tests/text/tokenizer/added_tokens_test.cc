@@ -53,7 +53,7 @@ std::string ShowPlainly(const std::vector<std::string>& keys, const std::string&
   return between.empty() ? shown : shown + between + "|";
 }
 
-TEST(AddedTokenMatcherTest, ASpecialTokenHasNoLiteralBytes) {
+TEST(AddedTokenMatcherTest, SpecialTokenHasNoLiteralBytes) {
   std::vector<AddedToken> tokens = TokensOf({"<s>", "</s>"});
   tokens[0].special = true;
   const AddedTokenMatcher matcher(tokens, {"_<s>", "</s>"});
@@ -66,13 +66,14 @@ TEST(AddedTokenMatcherTest, ASpecialTokenHasNoLiteralBytes) {
     return shown;
   };
   EXPECT_EQ(show({}), "####");
-  EXPECT_EQ(show({{4, 9}}), "#_<s>##");            // only special tokens
-  EXPECT_EQ(show({{3, 4}, {12, 13}}), "_<s>###");  // what the normaliser put before does not count
+  EXPECT_EQ(show({{4, 9}}), "#_<s>##");  // only special tokens
+  EXPECT_EQ(show({{3, 4}, {12, 13}}),
+            "_<s>###");  // characters added by the normaliser do not count
   EXPECT_EQ(show({{0, 1}, {6, 7}, {15, 16}}), "#_<s>#_<s>");
   EXPECT_EQ(show({{0, 16}}), "_<s>_<s>#_<s>");
 }
 
-TEST(AddedTokenMatcherTest, FindsTheLeftmostLongestKeys) {
+TEST(AddedTokenMatcherTest, FindsLeftmostLongestKeys) {
   std::mt19937 random(/*seed=*/1);
   const auto random_text = [&](size_t max_size) {
     std::string text;
@@ -91,7 +92,7 @@ TEST(AddedTokenMatcherTest, FindsTheLeftmostLongestKeys) {
 }
 
 /// As the tokenizers library has it (0.23.3).
-TEST(AddedTokenMatcherTest, ATokenOfWhiteSpaceThatStripsTakesARunOfItAtOnce) {
+TEST(AddedTokenMatcherTest, StrippingSpaceTokenTakesWholeRun) {
   const auto show = [](bool lstrip, bool rstrip, const std::string& text) {
     std::vector<AddedToken> tokens = TokensOf({" "});
     tokens[0].lstrip = lstrip;
@@ -105,7 +106,7 @@ TEST(AddedTokenMatcherTest, ATokenOfWhiteSpaceThatStripsTakesARunOfItAtOnce) {
   EXPECT_EQ(show(false, true, "a   b"), "a|<0><0><0>b|");
   EXPECT_EQ(show(false, false, "a  b"), "a|<0><0>b|");
 
-  // What one token has taken along, the next one does not take again (the library stops there).
+  // White space that one token took is not taken again by the next (the library stops there).
   std::vector<AddedToken> tokens = TokensOf({"<x>", "\n"});
   tokens[0].rstrip = true;
   tokens[1].lstrip = true;
@@ -136,7 +137,7 @@ TEST(AddedTokenMatcherTest, LongRunsOfWhiteSpaceTakeLinearTime) {
   EXPECT_EQ(parts.size(), text.size());
 }
 
-TEST(AddedTokenMatcherTest, LongTextsAreCutAsShortOnesAre) {
+TEST(AddedTokenMatcherTest, LongTextsSplitLikeShortOnes) {
   const std::vector<std::string> keys = {"<x>", std::string(1000, 'a') + "b", "aa"};
   const AddedTokenMatcher matcher(TokensOf(keys), keys);
   std::mt19937 random(/*seed=*/2);
@@ -149,7 +150,7 @@ TEST(AddedTokenMatcherTest, LongTextsAreCutAsShortOnesAre) {
 
 /// Tokens whose common beginning a text repeats: nothing is looked at once for each token or byte
 /// of it.
-TEST(AddedTokenMatcherTest, ManyTokensThatSharePrefixesTakeLinearTime) {
+TEST(AddedTokenMatcherTest, ManySharedPrefixesTakeLinearTime) {
   std::vector<std::string> keys;
   for (int i = 0; i < 50'000; ++i) keys.push_back(std::string(i % 50, 'p') + std::to_string(i));
   const AddedTokenMatcher matcher(TokensOf(keys), keys);

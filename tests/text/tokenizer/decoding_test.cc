@@ -33,7 +33,7 @@ std::string Streamed(const Tokenizer& tokenizer, const std::vector<TokenId>& ids
 bool HasBrokenBytes(const std::string& text) { return text.find("\uFFFD") != std::string::npos; }
 
 // make_decoding_golden.py
-TEST(DecodingTest, TextsAreTransformers) {
+TEST(DecodingTest, TextsMatchTransformers) {
   const auto golden = Golden();
   ASSERT_TRUE(golden.ok()) << golden.status();
   int num_rows = 0;
@@ -60,7 +60,7 @@ TEST(DecodingTest, TextsAreTransformers) {
   EXPECT_GT(num_rows, 700);
 }
 
-TEST(DecodingTest, AStreamKeepsWhatWasCompleteInBrokenBytes) {
+TEST(DecodingTest, StreamKeepsCompleteTextOfBrokenBytes) {
   const auto golden = Golden();
   ASSERT_TRUE(golden.ok()) << golden.status();
   const auto& files = (*golden)["bytes"]["files"];
@@ -74,7 +74,7 @@ TEST(DecodingTest, AStreamKeepsWhatWasCompleteInBrokenBytes) {
   EXPECT_EQ(Streamed(**tokenizer, ids, /*shows_controls=*/false), "\n\uFFFD\uFFFD");
 }
 
-TEST(SpaceCleanerTest, PiecesMakeTheWhole) {
+TEST(SpaceCleanerTest, PiecesJoinToWhole) {
   const std::string text =
       "he said , hi . do n't ' I 'm ' . . it 's  . ' ' 've n ' t !? ' 're  ,  ' ";
   const auto clean = [&text](size_t piece) {

@@ -60,7 +60,7 @@ std::vector<int> Ids(const Tokenizer& tokenizer, std::string_view text,
   return raw;
 }
 
-TEST(JsonTokenizerTest, ErrorsShowTheBeginningOfWhatIsTooLong) {
+TEST(JsonTokenizerTest, ErrorsShortenLongInput) {
   const std::string name(100'000, 'x');
   for (const char* member : {"/normalizer", "/pre_tokenizer", "/decoder", "/post_processor"}) {
     EXPECT_LT(Error(With(member, {{"type", name}})).size(), 500u) << member;
@@ -74,7 +74,7 @@ TEST(JsonTokenizerTest, ErrorsShowTheBeginningOfWhatIsTooLong) {
             500u);
 }
 
-TEST(JsonTokenizerTest, SpecialTokensThatAUserTypesStayText) {
+TEST(JsonTokenizerTest, TypedSpecialTokensStayText) {
   const auto tokenizer = Parse(Small());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_THAT(Ids(**tokenizer, "ab<e> ab<t>"),
@@ -87,7 +87,7 @@ TEST(JsonTokenizerTest, SpecialTokensThatAUserTypesStayText) {
   EXPECT_EQ((*tokenizer)->Decode(ToTokenIds({4, 5, 6})), " ab<t>");
 }
 
-TEST(JsonTokenizerTest, ConfigurationNamesTokensAndAddsMore) {
+TEST(JsonTokenizerTest, ConfigurationNamesAndAddsTokens) {
   const auto tokenizer =
       Parse(Small(), json::parse(R"({"bos_token": "<e>", "eos_token": {"content": "<x>"},
                "added_tokens_decoder": {"9": {"content": "<x>", "special": true}}})"));
@@ -100,7 +100,7 @@ TEST(JsonTokenizerTest, ConfigurationNamesTokensAndAddsMore) {
 }
 
 /// As transformers has it (tests/reference/make_tokenizer_classes_golden.py).
-TEST(JsonTokenizerTest, BosAndEosAreThoseOfTheReferencesClasses) {
+TEST(JsonTokenizerTest, BosAndEosMatchReferenceClasses) {
   const json golden = json::parse(ReadAll(std::string(SHORTLIST_SOURCE_DIR) +
                                           "/tests/reference/golden/tokenizer_classes.json"));
   json document = golden["tokenizer"];
@@ -117,7 +117,7 @@ TEST(JsonTokenizerTest, BosAndEosAreThoseOfTheReferencesClasses) {
   }
 }
 
-TEST(JsonTokenizerTest, ACodeLlamaWithoutBosHasNone) {
+TEST(JsonTokenizerTest, CodeLlamaWithoutBosHasNone) {
   // Its own "<s>" would have id 7, for which the model has no embedding.
   const auto tokenizer =
       ParseJsonTokenizer(Small(), {{"tokenizer_class", "CodeLlamaTokenizer"}}, {{"vocab_size", 7}});
@@ -128,7 +128,7 @@ TEST(JsonTokenizerTest, ACodeLlamaWithoutBosHasNone) {
   }
 }
 
-TEST(JsonTokenizerTest, RefusesByName) {
+TEST(JsonTokenizerTest, RejectsByName) {
   EXPECT_THAT(Error(json::array()), HasSubstr("not a JSON object"));
   EXPECT_THAT(Error(json::object()), HasSubstr("no \"model\""));
   EXPECT_THAT(Error(With("/model/type", "Markov")), HasSubstr("model: type \"Markov\""));
@@ -215,7 +215,7 @@ TEST(JsonTokenizerTest, DecoderThatGrowsTokensIsRejected) {
 
 /// Every member of a tokenizer replaced by every kind of value: an error or a tokenizer, never a
 /// crash.
-TEST(JsonTokenizerTest, NoMemberOfAWrongKindHurts) {
+TEST(JsonTokenizerTest, WrongMemberTypesNeverCrash) {
   const json document =
       json::parse(ReadAll(std::string(SHORTLIST_SOURCE_DIR) +
                           "/tests/reference/golden/tokenizers/llama3.json"))["tokenizer"];
@@ -250,7 +250,7 @@ TEST(JsonTokenizerTest, NoMemberOfAWrongKindHurts) {
 
 /// tokenizers 0.23: Split at "" or at the empty expression cuts around each character, and Replace
 /// of what may be empty puts its content where nothing matches, but not into an empty text.
-TEST(JsonTokenizerTest, EmptyMatchesCountAsTheReferenceHasThem) {
+TEST(JsonTokenizerTest, EmptyMatchesFollowReference) {
   const auto ids = [](json document, const std::string& text) {
     document["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"-", 2}, {"ab", 3}};
     document["model"]["merges"] = {"a b"};
@@ -277,7 +277,7 @@ TEST(JsonTokenizerTest, EmptyMatchesCountAsTheReferenceHasThem) {
   EXPECT_THAT(replaced("x*", " "), ElementsAre());
 }
 
-TEST(JsonTokenizerTest, ARegularExpressionThatExplodesIsAnError) {
+TEST(JsonTokenizerTest, CatastrophicRegexIsError) {
   const auto tokenizer = Parse(
       With("/pre_tokenizer",
            {{"type", "Split"}, {"pattern", {{"Regex", "(a+a+)+[bc]"}}}, {"behavior", "Isolated"}}));
@@ -327,7 +327,7 @@ TEST(JsonTokenizerTest, AnyThreadMayEncode) {
   EXPECT_EQ(num_wrong, 0);
 }
 
-TEST(OpenTokenizerTest, ChoosesByTheFilesThatAreThere) {
+TEST(OpenTokenizerTest, ChoosesByExistingFiles) {
   const auto dir = FreshDir();
   const auto open = [&] { return OpenTokenizer(ModelSource::OfDirectory(dir.string())); };
   EXPECT_EQ(open().status().code(), absl::StatusCode::kNotFound);
@@ -351,7 +351,7 @@ TEST(OpenTokenizerTest, ChoosesByTheFilesThatAreThere) {
   std::filesystem::remove_all(dir);
 }
 
-TEST(OpenTokenizerTest, QwensRanksGiveTheExpectedIds) {
+TEST(OpenTokenizerTest, QwenRanksGiveExpectedIds) {
   const auto dir = SharedData() / "tokenizers";
   if (!std::filesystem::exists(dir / "qwen"))
     GTEST_SKIP() << "no tokenizers under " << SharedData();

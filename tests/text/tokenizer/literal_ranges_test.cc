@@ -35,7 +35,7 @@ std::string Show(const Normalizer& normalizer, const std::string& text,
   return shown;
 }
 
-TEST(LiteralRangesTest, WithinAPart) {
+TEST(LiteralRangesTest, StayWithinPart) {
   const std::vector<ByteRange> ranges = {{0, 3}, {5, 9}, {20, 30}};
   EXPECT_THAT(RangesWithin({2, 22}, ranges),
               ElementsAre(ByteRange{0, 1}, ByteRange{3, 7}, ByteRange{18, 20}));
@@ -56,18 +56,18 @@ TEST(LiteralRangesTest, MoveWithTheirText) {
             "2 [fi]");
 }
 
-TEST(LiteralRangesTest, StepsThatLookForTheEndsOfTheTextFindThem) {
+TEST(LiteralRangesTest, StripSeesEndsOfText) {
   const Normalizer strip = Parse(R"({"type": "Strip"})");
   EXPECT_EQ(Show(strip, "  a b  ", {{0, 3}, {4, 7}}), "[a] [b]");
 }
 
-TEST(LiteralRangesTest, WhatWouldHaveBeenNormalisedTogetherIsNormalisedApart) {
+TEST(LiteralRangesTest, LiteralRangesAreNormalisedSeparately) {
   const Normalizer merge =
       Parse(R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})");
   EXPECT_EQ(Show(merge, "a   b  c", {{2, 8}}), "a [ b c]");
 }
 
-TEST(LiteralRangesTest, WithoutAMarkAllIsOneRange) {
+TEST(LiteralRangesTest, WithoutMarkAllIsOneRange) {
   const Normalizer bert = Parse(R"({"type": "BertNormalizer"})");  // drops private characters
   EXPECT_EQ(Show(bert, "A b", {{2, 3}}), "[a b]");
   std::string all_marks = "a";

@@ -36,12 +36,12 @@ std::string Error(const std::string& expression) {
   return std::string(Regex::Compile(expression).status().message());
 }
 
-TEST(RegexTest, BeginOfASearchIsMatchedThereAlone) {
+TEST(RegexTest, SearchStartAnchorMatchesOnlyThere) {
   EXPECT_TRUE(FindAll(R"(\Gb)", std::string(64, 'a') + "b").empty());
   EXPECT_THAT(FindAll(R"(\Gb)", "bba"), ElementsAre("b", "b"));
 }
 
-TEST(RegexTest, EscapesMeanWhatOnigurumaMeans) {
+TEST(RegexTest, EscapesFollowOniguruma) {
   EXPECT_THAT(FindAll(R"(\s)", "a\u0085b\u180ec\u3000"), ElementsAre("\u0085", "\u3000"));
   EXPECT_THAT(FindAll(R"(\S+)", "a\u180eb c"), ElementsAre("a\u180eb", "c"));
   EXPECT_THAT(FindAll(R"(\w+)", "a\u0301_b-\u00bd\u2167"),
@@ -59,7 +59,7 @@ TEST(RegexTest, EscapesMeanWhatOnigurumaMeans) {
 }
 
 /// Expectations of the tokenizers library 0.23.3 (Oniguruma 6.9).
-TEST(RegexTest, BoundariesOfWordsAreOnigurumas) {
+TEST(RegexTest, WordBoundariesFollowOniguruma) {
   EXPECT_THAT(FindAll(R"(\b.)", "a\u0301 \u00bd\u2177"), ElementsAre("a", " ", "\u00bd"));
   EXPECT_THAT(FindAll(R"(\B.)", "a\u0301b \u00bd\u2177,"), ElementsAre("\u0301", "b", "\u2177"));
   for (const char* const text : {"a\u00b2", "a\u0660", "a\u0301", "a_"}) {
@@ -83,7 +83,7 @@ void ExpectMembers(const std::string& name, const std::string& members, const st
   EXPECT_EQ(out, others);
 }
 
-TEST(RegexTest, BracketsAreOnigurumas) {
+TEST(RegexTest, BracketsFollowOniguruma) {
   ExpectMembers("alpha", "aZ\u00aa\u2167\u24b6",
                 "1_$. \t\n\u00a0\u00ad\u00b2\u00d7\u0301\u0660\u2028");
   ExpectMembers("alnum", "aZ1\u00aa\u0660\u2167\u24b6",
@@ -117,12 +117,12 @@ TEST(RegexTest, BracketsAreOnigurumas) {
   EXPECT_THAT(FindAll("[[:^punct:]]+", "ab$c"), ElementsAre("ab", "c"));
 }
 
-TEST(RegexTest, EmptyMatchesMoveOn) {
+TEST(RegexTest, EmptyMatchesAdvance) {
   EXPECT_THAT(FindAll("x*", "axb"), ElementsAre("", "x", ""));
   EXPECT_THAT(FindAll("", "\u00e9"), ElementsAre("", ""));
 }
 
-TEST(RegexTest, RefusesWithReasons) {
+TEST(RegexTest, RejectsWithReasons) {
   EXPECT_THAT(Error("a(b"), HasSubstr("missing closing parenthesis at byte 3"));
   EXPECT_THAT(Error("[a&&b]"), HasSubstr("set intersection"));
   EXPECT_THAT(Error("[a[b]]"), HasSubstr("class within a class"));
@@ -139,7 +139,7 @@ TEST(RegexTest, RefusesWithReasons) {
   EXPECT_FALSE(Regex::Compile("(((((a{1000}){1000}){1000}){1000}){1000})").ok());
 }
 
-TEST(RegexTest, CatastrophesEnd) {
+TEST(RegexTest, CatastrophicMatchesEnd) {
   const auto regex = Regex::Compile("(a+a+)+[bc]");
   ASSERT_TRUE(regex.ok());
   const auto match = regex->Find(std::string(60, 'a'), 0);

@@ -41,7 +41,7 @@ std::string RandomText(std::mt19937& random) {
   return text;
 }
 
-TEST(SplitPatternTest, CutsAsTheExpressionDoes) {
+TEST(SplitPatternTest, SplitsLikeExpression) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -75,7 +75,7 @@ TEST(SplitPatternTest, TablesAgreeOnAllButNewCodePoints) {
   EXPECT_LT(num_unlike, 2000);
 }
 
-TEST(SplitPatternTest, OtherExpressionsAreNotKnown) {
+TEST(SplitPatternTest, OtherExpressionsAreUnknown) {
   EXPECT_FALSE(FindSplitPattern("").has_value());
   EXPECT_FALSE(FindSplitPattern(R"(\s+)").has_value());
 }

@@ -41,7 +41,7 @@ std::vector<int> Ids(const Tokenizer& tokenizer, const std::string& text) {
 }
 
 /// As transformers has it (tests/reference/make_tokenizer_config_golden.py).
-TEST(TokenizerConfigTest, OptionsAndSpecialTokensCountAsTheReferenceHasThem) {
+TEST(TokenizerConfigTest, OptionsAndSpecialTokensFollowReference) {
   for (const json& row : Golden()["rows"]) {
     SCOPED_TRACE(row["name"].get<std::string>());
     json config = row["config"];
@@ -74,7 +74,7 @@ TEST(TokenizerConfigTest, OptionsAndSpecialTokensCountAsTheReferenceHasThem) {
   }
 }
 
-TEST(TokenizerConfigTest, ANamedTokenWithoutAnEmbeddingIsTextAndAWarning) {
+TEST(TokenizerConfigTest, NamedTokenWithoutEmbeddingIsTextWithWarning) {
   const json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                        {"pad_token", "<n2>"},
                        {"image_token", "<n1>"},
@@ -103,7 +103,7 @@ TEST(TokenizerConfigTest, ANamedTokenWithoutAnEmbeddingIsTextAndAWarning) {
   EXPECT_THAT(with_both->warnings(), ::testing::IsEmpty());
 }
 
-TEST(TokenizerConfigTest, TheVersionThatSavedACheckpointDecides) {
+TEST(TokenizerConfigTest, CheckpointVersionDecides) {
   const auto source = [&](json config, const json& model_config) {
     config["tokenizer_class"] = "LlamaTokenizer";
     const auto parts = PartsOfClass(Document("sentencepiece"), config, model_config);
@@ -124,7 +124,7 @@ TEST(TokenizerConfigTest, TheVersionThatSavedACheckpointDecides) {
             "class");
 }
 
-TEST(TokenizerConfigTest, AClassThatDoesNotFitItsFileIsAWarning) {
+TEST(TokenizerConfigTest, MismatchedClassIsWarning) {
   const auto warnings = [](const char* document, const json& config, const json& model_config) {
     const auto tokenizer = ParseJsonTokenizer(Document(document), config, model_config);
     EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
@@ -154,7 +154,7 @@ TEST(TokenizerConfigTest, AClassThatDoesNotFitItsFileIsAWarning) {
               ::testing::IsEmpty());
 }
 
-TEST(TokenizerConfigTest, OptionsOfAWrongTypeAreRefusedByName) {
+TEST(TokenizerConfigTest, WrongOptionTypesAreRejectedByName) {
   const auto error = [](const char* document, const json& config) {
     const auto tokenizer = ParseJsonTokenizer(Document(document), config);
     EXPECT_EQ(tokenizer.status().code(), absl::StatusCode::kInvalidArgument) << config;
@@ -175,7 +175,7 @@ TEST(TokenizerConfigTest, OptionsOfAWrongTypeAreRefusedByName) {
               HasSubstr("lstrip"));
 }
 
-TEST(TokenizerConfigTest, SpecialTokensThatAreCutAsTextAreRefusedByName) {
+TEST(TokenizerConfigTest, SplitSpecialTokensAreRejectedByName) {
   const auto status = [](const json& value) {
     return ParseJsonTokenizer(Document("bytes"), {{"split_special_tokens", value}}).status();
   };
@@ -188,7 +188,7 @@ TEST(TokenizerConfigTest, SpecialTokensThatAreCutAsTextAreRefusedByName) {
   EXPECT_FALSE(ParseTokenizerConfig({{"split_special_tokens", true}}).ok());
 }
 
-TEST(TokenizerConfigTest, EveryKindOfMemberIsAnErrorOrATokenizer) {
+TEST(TokenizerConfigTest, AnyMemberTypeGivesErrorOrTokenizer) {
   const std::vector<json> values = {
       nullptr, true,          -1,         1e300,          "",
       "x",     json::array(), {"a", "b"}, json::object(), {{"content", ""}, {"special", 3}}};
@@ -210,7 +210,7 @@ TEST(TokenizerConfigTest, EveryKindOfMemberIsAnErrorOrATokenizer) {
   }
 }
 
-TEST(TokenizerConfigTest, ReadsTheFilesNextToTheTokenizer) {
+TEST(TokenizerConfigTest, ReadsFilesNextToTokenizer) {
   const auto dir = FreshDir();
   std::ofstream(dir / "tokenizer.json") << Document("bytes");
   std::ofstream(dir / "special_tokens_map.json") << R"({"pad_token": "<u>"})";

@@ -49,7 +49,7 @@ TEST(CheckIsTextTest, FilesOfKnownFormatsAreNamed) {
   }
 }
 
-TEST(CheckIsTextTest, BinaryDataOfNoKnownFormatAreRefused) {
+TEST(CheckIsTextTest, UnknownBinaryFormatsAreRejected) {
   std::mt19937 random(7);
   std::string noise(1 << 16, '\0'), ids;
   for (char& byte : noise) byte = static_cast<char>(random());
@@ -80,7 +80,7 @@ TEST(CheckIsTextTest, TextWithOddBytesIsText) {
   }
 }
 
-TEST(CheckIsTextTest, FilesAreJudgedByWhatTheyUnpackTo) {
+TEST(CheckIsTextTest, FilesAreCheckedAfterUnpacking) {
   const std::string parquet = "PAR1\x15\4" + std::string(300, '\0') + "PAR1";
   std::istringstream none;
   for (const auto& [name, contents] :
@@ -94,7 +94,7 @@ TEST(CheckIsTextTest, FilesAreJudgedByWhatTheyUnpackTo) {
   std::istringstream in(parquet);
   EXPECT_THAT(std::string(Documents::Open("-", false, {}, in).status().message()),
               HasSubstr("standard input: a Parquet file"));
-  // Noise only behind what is looked at.
+  // Noise only after the checked bytes.
   const std::string late = std::string(kCheckedBytes, 'a') + std::string(300, '\0');
   EXPECT_TRUE(Documents::Open(WriteTemp("late.txt", late), false, {}, none).ok());
 }

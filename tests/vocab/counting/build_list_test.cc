@@ -29,7 +29,7 @@ std::string Error(const std::vector<CorpusCounts>& corpora, const BuildOptions& 
   return std::string(BuildList(corpora, options).status().message());
 }
 
-TEST(BuildListTest, RanksByCountAndTiesGoToTheLowerId) {
+TEST(BuildListTest, RanksByCountAndTiesGoToLowerId) {
   const auto list = BuildList({Corpus({{7, 2}, {3, 5}, {1, 2}}), Corpus({{1, 1}})}, {});
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_THAT(RawIds(list->ids), ElementsAre(3, 1, 7));
@@ -38,7 +38,7 @@ TEST(BuildListTest, RanksByCountAndTiesGoToTheLowerId) {
   EXPECT_EQ(list->vocab_size, kVocabSize);
 }
 
-TEST(BuildListTest, AWeightIsAShareHoweverLongTheCorpusIs) {
+TEST(BuildListTest, WeightIsShareRegardlessOfCorpusSize) {
   // 1,000 tokens at a quarter, 10 at three quarters: of 1,010, 757.5 are 7.
   const auto list = BuildList({Corpus({{5, 1000}}, 1), Corpus({{7, 10}}, 3)}, {});
   ASSERT_TRUE(list.ok()) << list.status();
@@ -49,7 +49,7 @@ TEST(BuildListTest, AWeightIsAShareHoweverLongTheCorpusIs) {
   EXPECT_THAT(Error({Corpus({{5, 1}}, 1), Corpus({}, 1)}), HasSubstr("c holds no token"));
 }
 
-TEST(BuildListTest, SizesCountPinnedIdsWithin) {
+TEST(BuildListTest, SizesIncludePinnedIds) {
   const std::vector<CorpusCounts> corpora = {Corpus({{1, 50}, {2, 30}, {3, 15}, {4, 5}})};
   BuildOptions options{.top_n = 3, .pinned = Ids({4, 9})};
   auto list = BuildList(corpora, options);
@@ -71,7 +71,7 @@ TEST(BuildListTest, SizesCountPinnedIdsWithin) {
   EXPECT_EQ(BuildList(corpora, options)->ids.size(), 4u);
 }
 
-TEST(BuildListTest, WhatTheTextsDoNotHoldIsRefused) {
+TEST(BuildListTest, RejectsMoreIdsThanTextsHold) {
   const std::vector<CorpusCounts> corpora = {Corpus({{1, 50}, {2, 30}})};
   EXPECT_THAT(Error({}), HasSubstr("no text"));
   EXPECT_THAT(Error({Corpus({})}), HasSubstr("the texts hold no token"));
@@ -86,7 +86,7 @@ TEST(BuildListTest, WhatTheTextsDoNotHoldIsRefused) {
   EXPECT_THAT(Error(corpora, {.coverage = nan}), HasSubstr("coverage nan not in (0, 1]"));
 }
 
-TEST(BuildListTest, WhatIsWrongBeforeAnythingIsCountedIsTold) {
+TEST(BuildListTest, OptionErrorsAreReportedBeforeCounting) {
   const auto error = [](const BuildOptions& options) {
     return std::string(options.Validate(kVocabSize).message());
   };
@@ -115,7 +115,7 @@ CorpusCounts WithPairs(double weight, const std::vector<std::tuple<int, int, int
   return corpus;
 }
 
-TEST(BuildListTest, SuccessorsAreRankedInTheMixWithoutCommonAndRareOnes) {
+TEST(BuildListTest, SuccessorsExcludeCommonTokensAndRarePairs) {
   const std::vector<CorpusCounts> corpora = {
       WithPairs(1, {{5, 300, 4}, {5, 301, 3}, {5, 7, 99}, {6, 302, 1}, {303, 300, 2}}),
       WithPairs(3, {{5, 301, 1}, {5, 302, 1}, {6, 302, 1}})};
@@ -135,7 +135,7 @@ TEST(BuildListTest, SuccessorsAreRankedInTheMixWithoutCommonAndRareOnes) {
   EXPECT_THAT(BuildList(corpora, options)->successors, IsEmpty());
 }
 
-TEST(BuildListTest, NoveltyRanksWhatOccursInNewPairs) {
+TEST(BuildListTest, NoveltyRanksByNewPairs) {
   CorpusCounts corpus = Corpus({{1, 10}, {2, 10}});
   corpus.pairs.Add(PairCounts::KeyOf(TokenId{9}, TokenId{1}), 10);
   for (int32_t last = 0; last < 10; ++last)

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr int32_t kVocabSize = 60;
 
-TEST(CoverageMeterTest, CountsAsABruteForceDoes) {
+TEST(CoverageMeterTest, MatchesBruteForce) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -51,20 +51,20 @@ TEST(CoverageMeterTest, CountsAsABruteForceDoes) {
     Coverage want;
     int32_t last = prompt.empty() ? -1 : prompt.back();
     for (const int32_t id : output) {
-      std::vector<int32_t> behind;
-      for (size_t i = 0; last >= 0 && i < successors[last].size() && behind.size() < 2; ++i) {
+      std::vector<int32_t> following;
+      for (size_t i = 0; last >= 0 && i < successors[last].size() && following.size() < 2; ++i) {
         const int32_t next = Raw(successors[last][i]);
-        if (std::ranges::count(base_ids, next) == 0) behind.push_back(next);
+        if (std::ranges::count(base_ids, next) == 0) following.push_back(next);
       }
       ++want.num_tokens;
       const auto is_in_tail = [&](int32_t next) { return std::ranges::count(tail, next) > 0; };
-      const int64_t rows =
-          20 + std::ssize(tail) + std::ssize(behind) - std::ranges::count_if(behind, is_in_tail);
+      const int64_t rows = 20 + std::ssize(tail) + std::ssize(following) -
+                           std::ranges::count_if(following, is_in_tail);
       want.num_rows += rows;
       want.max_rows = std::max(want.max_rows, rows);
       if (std::ranges::count(base_ids, id) > 0) {
         ++want.in_base;
-      } else if (std::ranges::count(behind, id) > 0) {
+      } else if (std::ranges::count(following, id) > 0) {
         ++want.in_successors;
       } else if (is_in_tail(id)) {
         ++want.in_tail;
@@ -81,7 +81,7 @@ TEST(CoverageMeterTest, CountsAsABruteForceDoes) {
   }
 }
 
-TEST(CoverageMeterTest, TheSharedPartKeepsEscapesForLaterRequests) {
+TEST(CoverageMeterTest, SharedPartKeepsEscapesForLaterRequests) {
   auto meter = CoverageMeter::Create(Base({1}, 10), {.dynamic_capacity = 2});
   ASSERT_TRUE(meter.ok());
   EXPECT_EQ(meter->Replay({}, Ids({1, 7, 7}))->in_dynamic, 1);
@@ -89,7 +89,7 @@ TEST(CoverageMeterTest, TheSharedPartKeepsEscapesForLaterRequests) {
   EXPECT_EQ(meter->Replay({}, Ids({8, 9, 7}))->num_covered(), 0);  // 8 and 9 have taken its place
 }
 
-TEST(CoverageMeterTest, TheFullHeadCoversAllAndScoresAll) {
+TEST(CoverageMeterTest, FullHeadCoversAndScoresAll) {
   auto full = VocabBase::FullHead(10);
   auto meter = CoverageMeter::Create(*full, {});
   const auto coverage = meter->Replay({}, Ids({1, 9}));
@@ -97,7 +97,7 @@ TEST(CoverageMeterTest, TheFullHeadCoversAllAndScoresAll) {
   EXPECT_EQ(coverage->num_rows, 20);
 }
 
-TEST(CoverageMeterTest, IdsOutsideTheVocabularyAreRefused) {
+TEST(CoverageMeterTest, IdsOutsideVocabularyAreRejected) {
   auto meter = CoverageMeter::Create(Base({1}, 10), {});
   EXPECT_THAT(std::string(meter->Replay({}, Ids({10})).status().message()),
               HasSubstr("token id 10 at index 0 not in [0, 10)"));

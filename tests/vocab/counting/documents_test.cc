@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// What is read, `bytes` at a time, and how it ends.
+/// Returns the documents read `bytes` at a time, and the status at their end.
 std::pair<std::vector<Document>, absl::Status> ReadAll(const std::string& contents, bool is_jsonl,
                                                        const DocumentFields& fields = {},
                                                        int64_t bytes = 100) {
@@ -57,7 +57,7 @@ TEST(DocumentsTest, RowsHoldTextsPromptsAndCategories) {
   EXPECT_EQ(rows[3].category, "");
 }
 
-TEST(DocumentsTest, ABadRowIsNamedAndThoseBeforeItStand) {
+TEST(DocumentsTest, BadRowIsNamedAndEarlierRowsAreKept) {
   const std::string good = R"({"text": "x"})"
                            "\n";
   for (const auto& [bad, words] : std::vector<std::pair<std::string, std::string>>{
@@ -73,7 +73,7 @@ TEST(DocumentsTest, ABadRowIsNamedAndThoseBeforeItStand) {
   }
 }
 
-TEST(DocumentsTest, TextIsCutBetweenLinesAndJoinsToTheWhole) {
+TEST(DocumentsTest, TextIsSplitAtLinesAndJoinsToWhole) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -99,7 +99,7 @@ TEST(DocumentsTest, TextIsCutBetweenLinesAndJoinsToTheWhole) {
   }
 }
 
-TEST(DocumentsTest, BytesThatAreNotUtf8AreReplaced) {
+TEST(DocumentsTest, InvalidUtf8IsReplaced) {
   const auto [pieces, status] = ReadAll("a\xFFz", /*is_jsonl=*/false);
   EXPECT_THAT(Texts(pieces), ElementsAre("a\xEF\xBF\xBDz"));
 }
@@ -116,7 +116,7 @@ TEST(DocumentsTest, RowsMayHoldTokens) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("line 3"));
 }
 
-TEST(DocumentsTest, NamesTellRowsOfJson) {
+TEST(DocumentsTest, FileNameSelectsJsonl) {
   EXPECT_TRUE(IsJsonl("a.jsonl"));
   EXPECT_TRUE(IsJsonl("a.jsonl.zst"));
   EXPECT_TRUE(IsJsonl("a.ndjson.gz"));

@@ -48,7 +48,7 @@ std::map<uint64_t, uint32_t> ToMap(const PairCounts& pairs) {
   return map;
 }
 
-TEST(TokenCountsTest, CountsAreThoseOfTheWholeTextsWithAnyThreads) {
+TEST(TokenCountsTest, CountsMatchWholeTextsForAnyThreadCount) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -76,7 +76,7 @@ TEST(TokenCountsTest, CountsAreThoseOfTheWholeTextsWithAnyThreads) {
   }
 }
 
-TEST(TokenCountsTest, TokensOfARowCountAsTheyAre) {
+TEST(TokenCountsTest, RowTokensCountUnchanged) {
   ThreadPool pool(1);
   CorpusCounts counts("c", 0, kVocabSize, 1 << 10);
   const std::vector<Document> good = {{.ids = {7, 255, 7}}};
@@ -90,7 +90,7 @@ TEST(TokenCountsTest, TokensOfARowCountAsTheyAre) {
   }
 }
 
-TEST(TokenCountsTest, AnErrorAddsNothing) {
+TEST(TokenCountsTest, ErrorAddsNothing) {
   ThreadPool pool(2);
   CorpusCounts counts("c", 0, kVocabSize, 1 << 10);
   const std::vector<Document> documents = {{.text = "abc"}, {.text = "a!"}, {.text = "b"}};
@@ -100,7 +100,7 @@ TEST(TokenCountsTest, AnErrorAddsNothing) {
   EXPECT_EQ(counts.pairs.size(), 0);
 }
 
-TEST(PairCountsTest, BeyondTheBoundTheRarestGoAndTheErrorIsKnown) {
+TEST(PairCountsTest, RarestPairsAreEvictedWithKnownError) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -163,7 +163,7 @@ class CountFileTest : public ::testing::Test {
   std::string path_;
 };
 
-TEST_F(CountFileTest, WhatIsWrittenComesBack) {
+TEST_F(CountFileTest, WrittenCountsAreReadBack) {
   const auto read = Read(path_);
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_EQ(read->corpora.size(), 2u);
@@ -189,7 +189,7 @@ TEST_F(CountFileTest, WhatIsWrittenComesBack) {
   EXPECT_FALSE(ReadCounts(path_, 300, "f", 100).ok());
 }
 
-TEST_F(CountFileTest, AddedCorporaComeBackApartFromThoseOfTexts) {
+TEST_F(CountFileTest, AddedCorporaStaySeparateFromTexts) {
   counts_.added.push_back(counts_.corpora[0]);
   counts_.added[0].added_from = "/of/another.counts";
   ASSERT_TRUE(WriteCounts(path_, counts_).ok());
@@ -202,7 +202,7 @@ TEST_F(CountFileTest, AddedCorporaComeBackApartFromThoseOfTexts) {
   EXPECT_EQ(ToMap(read->added[0].pairs), ToMap(counts_.corpora[0].pairs));
 }
 
-TEST_F(CountFileTest, SumsThatCouldOverflowAreRefused) {
+TEST_F(CountFileTest, OverflowingSumsAreRejected) {
   constexpr int64_t kBound = int64_t{1} << 62;
   CorpusCounts& corpus = counts_.corpora[0];
   const auto written = [&](int64_t first, int64_t second) {
@@ -221,7 +221,7 @@ TEST_F(CountFileTest, SumsThatCouldOverflowAreRefused) {
   }
 }
 
-TEST(NumTokensTest, SaturatesWhereFilesTogetherHoldMore) {
+TEST(NumTokensTest, SaturatesAcrossFiles) {
   std::vector<CorpusCounts> corpora(3);
   for (CorpusCounts& corpus : corpora) corpus.num_tokens = (int64_t{1} << 62) - 1;
   EXPECT_EQ(NumTokens(std::span(corpora).first(2)), INT64_MAX - 1);
@@ -229,14 +229,14 @@ TEST(NumTokensTest, SaturatesWhereFilesTogetherHoldMore) {
   EXPECT_EQ(NumTokens({}), 0);
 }
 
-TEST_F(CountFileTest, AnOlderFileDoesNotTellWhichDocumentsWereCounted) {
+TEST_F(CountFileTest, OlderFileLacksChecksumOfDocuments) {
   counts_.corpora[1].documents_crc.reset();
   ASSERT_TRUE(WriteCounts(path_, counts_).ok());
   EXPECT_EQ(Read(path_)->corpora[1].documents_crc, std::nullopt);
   EXPECT_EQ(Read(path_)->corpora[0].documents_crc, 0u);  // of none
 }
 
-TEST_F(CountFileTest, WhatWouldNotBeReadIsNotWritten) {
+TEST_F(CountFileTest, UnreadableCountsAreNotWritten) {
   const auto expect_refused = [this](absl::StatusCode code, const std::string& words,
                                      int64_t max_bytes) {
     const absl::Status status = WriteCounts(path_, counts_, max_bytes);
@@ -244,7 +244,7 @@ TEST_F(CountFileTest, WhatWouldNotBeReadIsNotWritten) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ": " + words));
     const auto read = Read(path_);
     ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->corpora.size(), 2u);  // what was there before
+    EXPECT_EQ(read->corpora.size(), 2u);  // the previous contents
   };
   const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path_));
   ASSERT_TRUE(WriteCounts(path_, counts_, num_bytes).ok());
@@ -264,7 +264,7 @@ TEST_F(CountFileTest, WhatWouldNotBeReadIsNotWritten) {
   EXPECT_TRUE(Read(path_).ok());
 }
 
-TEST(AddCrcTest, EveryDocumentCountsHoweverManyComeAtOnce) {
+TEST(AddCrcTest, CrcIsIndependentOfBatches) {
   const std::vector<Document> documents = {
       {.text = "ab"}, {.text = "c", .prompt = "d"}, {.ids = {7, 8}}};
   const uint32_t whole = AddCrc(documents, 0);
@@ -286,7 +286,7 @@ TEST(AddCrcTest, EveryDocumentCountsHoweverManyComeAtOnce) {
   EXPECT_NE(AddCrc(moved, 0), whole);
 }
 
-TEST_F(CountFileTest, NoDamagedFileIsTaken) {
+TEST_F(CountFileTest, DamagedFilesAreRejected) {
   std::ifstream in(path_, std::ios::binary);
   const std::string good(std::istreambuf_iterator<char>(in), {});
   for (size_t size = 0; size < good.size(); size += 37) {

@@ -61,7 +61,7 @@ TEST(DraftMapTest, OffsetsOfAscendingIdsAreRead) {
   EXPECT_TRUE(Read({}, {})->ids.empty());
 }
 
-TEST(DraftMapTest, WithoutAMaskAbsoluteIdsAreRefused) {
+TEST(DraftMapTest, WithoutMaskAbsoluteIdsAreRejected) {
   for (const std::vector<int64_t>& d2t :
        {std::vector<int64_t>{7, 12, 99, 500, 900}, std::vector<int64_t>{0, 1, 2, 3},  // arange
         std::vector<int64_t>{900, 7, 99}, std::vector<int64_t>{3, 4}, std::vector<int64_t>{0, 5}}) {
@@ -71,7 +71,7 @@ TEST(DraftMapTest, WithoutAMaskAbsoluteIdsAreRefused) {
   }
 }
 
-TEST(DraftMapTest, WithoutAMaskZerosAreRefusedUnlessEveryTokenHasARow) {
+TEST(DraftMapTest, WithoutMaskZerosAreRejectedUnlessHeadIsFull) {
   for (const size_t num_rows : {1, 5, 999}) {
     EXPECT_THAT(Refusal(std::vector<int64_t>(num_rows)), HasSubstr(kDefault));
     EXPECT_THAT(Refusal(std::vector<int64_t>(num_rows), {}, /*vocab_size=*/0), HasSubstr(kDefault));
@@ -79,12 +79,12 @@ TEST(DraftMapTest, WithoutAMaskZerosAreRefusedUnlessEveryTokenHasARow) {
   EXPECT_EQ(Read(std::vector<int64_t>(1000), {})->ids.back(), 999);
 }
 
-TEST(DraftMapTest, AMaskConfirmsWhatWouldBeRefused) {
+TEST(DraftMapTest, MaskConfirmsAmbiguousOffsets) {
   EXPECT_THAT(Read({0, 0, 0}, MaskOf({0, 1, 2}))->ids, ElementsAre(0, 1, 2));
   EXPECT_THAT(Read({1, 2, 3}, MaskOf({1, 3, 5}))->ids, ElementsAre(1, 3, 5));
 }
 
-TEST(DraftMapTest, AMaskThatSaysOtherwiseIsNamedByItsFault) {
+TEST(DraftMapTest, MaskMismatchIsNamedByCause) {
   EXPECT_THAT(Refusal({1, 3, 5}, MaskOf({1, 3, 5})), HasSubstr(kAbsolute));
   EXPECT_THAT(Refusal({5, 3, 1}, MaskOf({1, 3, 5})), HasSubstr(kAbsolute));
   EXPECT_THAT(Refusal({0, 0, 0}, MaskOf({1, 3, 5, 7})), HasSubstr(kDefault));
@@ -99,7 +99,7 @@ TEST(DraftMapTest, AMaskThatSaysOtherwiseIsNamedByItsFault) {
   EXPECT_THAT(Refusal({1, 1, 1}, places), HasSubstr("t2d[2] is 2, not 0 or 1: t2d is a mask"));
 }
 
-TEST(DraftMapTest, MaskLongerThanVocabularyAndPaddingIsRefused) {
+TEST(DraftMapTest, OverlongMaskIsRejected) {
   const std::vector<int64_t> d2t = {1, 1, 1};
   EXPECT_THAT(Read(d2t, MaskOf({1, 2, 3}, /*vocab_size=*/1000 + 1024))->ids, ElementsAre(1, 2, 3));
   EXPECT_THAT(Refusal(d2t, MaskOf({1, 2, 3}, /*vocab_size=*/1000 + 1025)),
@@ -111,7 +111,7 @@ TEST(DraftMapTest, MaskLongerThanVocabularyAndPaddingIsRefused) {
               HasSubstr("t2d has 16777217 elements, more than 16777216"));
 }
 
-TEST(DraftMapTest, OffsetsOfBoolAreRefused) {
+TEST(DraftMapTest, BoolOffsetsAreRejected) {
   SafetensorsWriter writer;
   writer.Add("d2t", "BOOL", std::vector<int64_t>{3}, Bytes<int8_t>({1, 0, 1}));
   writer.Add("t2d", "BOOL", std::vector<int64_t>{4}, Bytes<int8_t>({0, 1, 0, 1}));

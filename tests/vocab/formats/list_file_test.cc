@@ -68,7 +68,7 @@ TEST(ListFileTest, RoundTripsBetweenAllFormatsAreExact) {
     }
     const std::string map = TempPath("a.safetensors");
     ASSERT_TRUE(WriteListFile(map, list).ok());
-    const auto read = ReadListFile(map, {});  // t2d tells the vocabulary's size
+    const auto read = ReadListFile(map, {});  // t2d gives the vocabulary's size
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->vocab_size, vocab_size);
     std::ranges::sort(list.ids);
@@ -76,7 +76,7 @@ TEST(ListFileTest, RoundTripsBetweenAllFormatsAreExact) {
   }
 }
 
-TEST(ListFileTest, ATorchFileIsATensorOrAListOfIntegers) {
+TEST(ListFileTest, TorchFileIsTensorOrIntegerList) {
   const std::vector<int64_t> values = {151935, 0, -3, int64_t{1} << 40};
   const std::string path = WriteTemp("values.pt", TorchFileOf(values));
   EXPECT_EQ(*ReadTorchIntegers(path), values);
@@ -106,7 +106,7 @@ TEST(ListFileTest, ATorchFileIsATensorOrAListOfIntegers) {
   EXPECT_THAT(Error("hostile.pt", hostile), HasSubstr("posix"));
 }
 
-TEST(ListFileTest, NpyFilesOfOtherShapesAndTypesAreRefused) {
+TEST(ListFileTest, OtherNpyShapesAndTypesAreRejected) {
   const std::vector<int64_t> values = {3, 1, 2};
   const std::string good = NpyFileOf(values);
   EXPECT_EQ(good.size() % 64, 24u);  // the data begins at a multiple of 64
@@ -137,7 +137,7 @@ TEST(ListFileTest, NpyFilesOfOtherShapesAndTypesAreRefused) {
 }
 
 /// Pinned ids keep their rank; those without one come last. Brute force: the document's order.
-TEST(ListFileTest, FormatsOfIdsAloneKeepTheRank) {
+TEST(ListFileTest, IdOnlyFormatsKeepRank) {
   const VocabList list{.vocab_size = 20,
                        .ids = Ids({5, 3, 9, 1}),
                        .counts = {9, 7, 7, 2},
@@ -177,7 +177,7 @@ TEST(ListFileTest, DraftMapsHoldOffsets) {
               HasSubstr("vocab_size 3 is not the target's 2000"));
 }
 
-TEST(ListFileTest, AFileThatCannotBeWrittenLeavesTheOldOneWhole) {
+TEST(ListFileTest, FailedWriteKeepsOldFile) {
   const VocabList list{.vocab_size = 10, .ids = Ids({7, 2})};
   const std::string path = TempPath("whole.pt");
   ASSERT_TRUE(WriteListFile(path, list).ok());

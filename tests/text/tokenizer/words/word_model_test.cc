@@ -1,4 +1,4 @@
-// The models against the plainest code that could be right.
+// Compares the models with the simplest correct code.
 
 #include <algorithm>
 #include <limits>
@@ -86,7 +86,7 @@ std::string RandomWord(std::mt19937& random, size_t max_size) {
   return word;
 }
 
-TEST(BpeModelTest, MergesAsThePlainLoopDoes) {
+TEST(BpeModelTest, MergesLikePlainLoop) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -104,7 +104,7 @@ TEST(BpeModelTest, MergesAsThePlainLoopDoes) {
   }
 }
 
-TEST(BpeModelTest, RanksMergeWhatTogetherIsAToken) {
+TEST(BpeModelTest, RanksMergeIfResultIsToken) {
   std::mt19937 random(/*seed=*/3);
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
@@ -142,14 +142,14 @@ TEST(BpeModelTest, RanksMergeWhatTogetherIsAToken) {
               HasSubstr("byte 0x00 has no rank"));
 }
 
-TEST(BpeModelTest, LongWordsTakeNoQuadraticTime) {
+TEST(BpeModelTest, LongWordsTakeLinearTime) {
   const Vocabulary vocabulary = MakeVocabulary({"a", "aa", "aaaa"});
   const auto model = BpeModel::Create(vocabulary, {{"a", "a"}, {"aa", "aa"}}, {});
   ASSERT_TRUE(model.ok());
   EXPECT_EQ(Encode(**model, std::string(1'000'000, 'a')).size(), 250'000u);
 }
 
-TEST(BpeModelTest, RefusesMergesThatLackATokenOrAPart) {
+TEST(BpeModelTest, RejectsMergesWithoutTokenOrPart) {
   const Vocabulary vocabulary = MakeVocabulary({"a", "b"});
   const auto error = [&](const BpeModel::Merges& merges, BpeModel::Options options) {
     return std::string(BpeModel::Create(vocabulary, merges, options).status().message());
@@ -159,7 +159,7 @@ TEST(BpeModelTest, RefusesMergesThatLackATokenOrAPart) {
   EXPECT_THAT(error({{"a", "b"}}, {.continuing_subword_prefix = "##"}), HasSubstr("shorter than"));
 }
 
-TEST(BpeModelTest, MergesThatGiveBackOneOfTheirPartsEnd) {
+TEST(BpeModelTest, MergesThatReturnTheirPartEnd) {
   // The second part is the prefix alone, so the merge gives its own first part.
   const Vocabulary vocabulary = MakeVocabulary({"a", "#a", "#"});
   const auto model = BpeModel::Create(vocabulary, {{"a", "#"}}, {.continuing_subword_prefix = "#"});
@@ -184,7 +184,7 @@ double BestScore(const std::string& word, const Vocabulary& vocabulary,
   return best[word.size()];
 }
 
-TEST(UnigramModelTest, FindsTheBestPath) {
+TEST(UnigramModelTest, FindsBestPath) {
   std::mt19937 random(/*seed=*/5);
   for (int round = 0; round < 100; ++round) {
     std::vector<std::string> tokens = {"<unk>", "a", "b", "c"};  // d is in none
@@ -217,7 +217,7 @@ TEST(UnigramModelTest, FindsTheBestPath) {
   }
 }
 
-TEST(WordPieceModelTest, TakesTheLongestTokenOrNone) {
+TEST(WordPieceModelTest, TakesLongestTokenOrNone) {
   const Vocabulary vocabulary =
       MakeVocabulary({"[UNK]", "un", "##aff", "##able", "##ab", "unaff", "##", "\u00e9"});
   const WordPieceModel model(vocabulary, {.unk = 0, .max_input_chars_per_word = 12});
