@@ -2,6 +2,8 @@
 #define SHORTLIST_REQUEST_SAMPLING_TABLE_H_
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
