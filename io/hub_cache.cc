@@ -95,7 +95,7 @@ absl::StatusOr<std::string> ResolveModelDir(const std::string& model) {
   if (IsDirectory(model)) return model;
   if (IsFile(model)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(model, ": a file, neither a model directory nor NAME.gguf"));
+        absl::StrCat(model, ": a file, not a model directory or NAME.gguf"));
   }
   const size_t at = model.find('@');
   const std::string name = model.substr(0, at);
