@@ -272,7 +272,10 @@ absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadat
       return absl::UnimplementedError(
           absl::StrCat("tensor ", Quote(name), ": biases of Llama's shape are not supported"));
     }
-    tensors.emplace(*renamed, std::move(entry));
+    if (!tensors.emplace(*renamed, std::move(entry)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", Quote(name), " is another one's, too: ", *renamed));
+    }
   }
   return tensors;
 }

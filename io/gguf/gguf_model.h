@@ -9,10 +9,10 @@
 
 namespace shortlist {
 
-/// Returns the documents config.json, generation_config.json, tokenizer.json and
-/// tokenizer_config.json of the Hugging Face directory that `file` was made from, as far as its
-/// metadata describe it. `shapes`: of all tensors, by Hugging Face's names; `embedding_format`: of
-/// the embeddings, which decides the type that `dtype: auto` means.
+/// Returns config.json, generation_config.json, tokenizer.json and tokenizer_config.json of the
+/// Hugging Face directory that a GGUF file was made from, by name, as far as `metadata` describe
+/// them. `tensors`: of all parts, by Hugging Face's names (GgufTensors). The type of the embeddings
+/// is the type that `dtype: auto` means.
 ///
 /// Unimplemented names an architecture, a pre-tokenizer or a key of the architecture that is not
 /// known here: it might change the result. InvalidArgument names a missing or malformed key.
@@ -20,7 +20,9 @@ absl::StatusOr<std::map<std::string, std::string>> GgufDocuments(
     const GgufMetadata& metadata, const std::map<std::string, TensorEntry>& tensors);
 
 /// Returns the tensors of `file` under Hugging Face's names, with the rows that llama.cpp reorders
-/// in their original order. Unimplemented names a tensor that is not known here.
+/// in their original order. `metadata`: those of the first part. Unimplemented names a tensor that
+/// is not known here; InvalidArgument one that has the name of another ("blk.01", "blk.1"), or rows
+/// of q or k that are no whole heads.
 absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadata& metadata,
                                                                const GgufFile& file);
 
