@@ -269,11 +269,11 @@ def unknown_field(random, route):
 
 def wrong_model(random, route):
     if not route.is_strict:
-        return Wrong(route.valid | {"model": random.choice(["unknown", 5, "judge"])}, None, "", 200)
+        return Wrong(route.valid | {"model": random.choice(["absent", 5, "judge"])}, None, "", 200)
     other = {"embeddings": "judge", "scores": "embed", "ranks": None}[route.makes]
     if other and random.random() < 0.5:
         return Wrong(route.valid | {"model": other}, "model", f"what makes {route.makes} is")
-    return Wrong(route.valid | {"model": random.choice(["unknown", "gpt-4", "Embed"])}, "model", "does not exist", 404,
+    return Wrong(route.valid | {"model": random.choice(["absent", "gpt-4", "Embed"])}, "model", "does not exist", 404,
                  "model_not_found")
 
 

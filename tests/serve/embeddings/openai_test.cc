@@ -174,7 +174,7 @@ TEST_F(EmbeddingsTest, RejectsBadInput) {
       {{{"input", "a"}, {"prompt_name", "unknown"}}, 400, "document, query", "prompt_name"},
       {{{"input", "a"}, {"truncate_prompt_tokens", 17}}, 400, "[-1, 16]", "truncate_prompt_tokens"},
       {{{"input", "a"}, {"lora_path", "x"}}, 400, "not supported", "lora_path"},
-      {{{"input", "a"}, {"model", "unknown"}}, 404, "this server has `words`", "model"},
+      {{{"input", "a"}, {"model", "absent"}}, 404, "this server has `words`", "model"},
       {{{"input", "a"}, {"model", "demo"}}, 400, "`demo` generates text", "model"},
       {{{"input", "a"}, {"model", "judge"}}, 400, "`judge` makes scores", "model"},
   };
