@@ -20,9 +20,12 @@
 #include "bench/stream_client.h"
 #include "cli/session.h"
 #include "nlohmann/json.hpp"
+#include "router/scheduler.h"
 #include "runtime/engine.h"
+#include "runtime/models.h"
 #include "serve/server.h"
 #include "text/chat/prompt_encoder.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 namespace {

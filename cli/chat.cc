@@ -17,9 +17,12 @@
 #include "cli/session.h"
 #include "cli/transcript.h"
 #include "io/model_source.h"
+#include "model/checkpoint/config.h"
 #include "runtime/engine.h"
+#include "runtime/models.h"
 #include "serve/output_text.h"
 #include "text/chat/prompt_encoder.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 namespace {

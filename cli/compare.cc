@@ -16,8 +16,14 @@
 #include "cli/progress.h"
 #include "cli/repetition.h"
 #include "cli/session.h"
+#include "draft/chain_drafter.h"
 #include "kernels/head.h"
 #include "kernels/quant.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
+#include "sketch/sketch.h"
+#include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
 
 namespace shortlist {
 namespace {
@@ -42,7 +48,7 @@ absl::Status Add(Session& session, Contender contender, bool use_draft,
   DecodingOptions decoding = session.decoding();
   if (contender.sketch_rows == 0) decoding.sketch = nullptr;
   decoding.sketch_alone = contender.sketch_alone;
-  if (!contender.sketch_alone) decoding.learning = std::nullopt;
+  if (!contender.sketch_alone) decoding.learning = nullptr;
   decoding.num_sketch_rows = contender.sketch_rows;
   if (!contender.finds_share) decoding.min_sketch_rows = 0;
   decoding.use_draft = use_draft;

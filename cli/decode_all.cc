@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/counted.h"
 #include "base/status_macros.h"
+#include "model/checkpoint/config.h"
 #include "router/messages.h"
 
 namespace shortlist {

@@ -12,6 +12,7 @@
 #include "cli/decode_all.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 namespace {

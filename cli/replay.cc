@@ -21,8 +21,10 @@
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "nlohmann/json.hpp"
+#include "router/scheduler.h"
 #include "router/simulator.h"
 #include "runtime/engine.h"
+#include "runtime/models.h"
 #include "text/chat/conversation.h"
 #include "text/chat/prompt_encoder.h"
 

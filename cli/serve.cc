@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/thread_pool.h"
 #include "cli/choose_models.h"
 #include "cli/flags/keys.h"
 #include "cli/served_encoders.h"
@@ -20,14 +21,22 @@
 #include "cli/session.h"
 #include "cli/unblocked_cerr.h"
 #include "io/model_source.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
+#include "model/decoder.h"
+#include "router/scheduler.h"
 #include "runtime/engine.h"
+#include "runtime/models.h"
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"
 #include "serve/http/health_port.h"
 #include "serve/server.h"
 #include "text/chat/chat_template.h"
 #include "text/chat/prompt_encoder.h"
+#include "text/tokenizer.h"
+#include "vocab/active_vocab.h"
 #include "vocab/formats/list_file.h"
+#include "vocab/vocab_sizer.h"
 
 namespace shortlist {
 namespace {

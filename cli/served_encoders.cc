@@ -9,8 +9,11 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "cli/tokenizer_warnings.h"
+#include "model/checkpoint/config.h"
+#include "model/decoder.h"
 #include "nlohmann/json.hpp"
 #include "serve/model_name.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 namespace {

@@ -12,10 +12,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/version.h"
+#include "draft/draft_policy.h"
+#include "io/model_source.h"
 #include "kernels/head.h"
 #include "kernels/quant.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
+#include "model/decoder.h"
 #include "nlohmann/json.hpp"
+#include "runtime/decoding.h"
+#include "runtime/models.h"
+#include "sketch/sketch.h"
+#include "text/tokenizer.h"
+#include "vocab/active_vocab.h"
 
 namespace shortlist {
 namespace {
@@ -144,11 +153,12 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
                       " dynamic_rows=", run.dynamic_rows,
                       " list=", quoted(flags.run.vocab.custom_vocab_path));
       if (session.sketch() != nullptr || decoding.sketch_alone) {
-        const std::string learned = decoding.learning ? decoding.learning->sketch_cache : "";
+        const std::string learned =
+            decoding.learning != nullptr ? decoding.learning->sketch_cache : "";
         absl::StrAppend(&summary, " sketch_rows=", decoding.num_sketch_rows,
                         " sketch=", quoted(run.sketch.path.empty() ? learned : run.sketch.path));
       }
-      if (decoding.learning && session.sketch() == nullptr) {
+      if (decoding.learning != nullptr && session.sketch() == nullptr) {
         absl::StrAppend(&summary, " note=",
                         quoted("the draft scores its full head until a sketch of it is fitted"));
       }

@@ -9,7 +9,10 @@
 #include "base/status_macros.h"
 #include "cli/prompts.h"
 #include "cli/tokenizer_warnings.h"
+#include "io/model_source.h"
+#include "model/checkpoint/config.h"
 #include "text/chat/prompt_encoder.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flags.h"
+#include "model/checkpoint/generation_config.h"
 #include "request/sampling_params.h"
 #include "runtime/decoding.h"
 #include "runtime/models.h"

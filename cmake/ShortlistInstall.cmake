@@ -25,7 +25,7 @@ if(SHORTLIST_WITH_TORCH AND NOT SHORTLIST_HEAD_ONLY)
   set(SHORTLIST_TARGET_router router)
   set(SHORTLIST_PUBLIC_router router/router.h)
   set(SHORTLIST_TARGET_runtime runtime)
-  set(SHORTLIST_PUBLIC_runtime runtime/engine.h)
+  set(SHORTLIST_PUBLIC_runtime runtime/engine.h runtime/models.h)
 endif()
 
 # Sets RESULT to TARGET and all targets of this project that it links, directly or indirectly.

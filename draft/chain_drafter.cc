@@ -7,6 +7,7 @@
 
 #include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
+#include "draft/speculation.h"
 #include "kernels/sampling.h"
 
 namespace shortlist {

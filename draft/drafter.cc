@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "draft/draft_policy.h"
+#include "draft/prompt_lookup.h"
+#include "draft/speculation.h"
+
 namespace shortlist {
 namespace {
 

@@ -8,14 +8,15 @@
 
 #include "absl/status/status.h"
 #include "base/ids.h"
-#include "draft/draft_policy.h"
-#include "draft/speculation.h"
+#include "draft/acceptance_forecast.h"
 #include "draft/step.h"
 #include "kernels/matrix.h"
 #include "request/sequence.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {
+
+struct ChainThresholds;  // draft/draft_policy.h
 
 /// A draft distribution over its support only, never scattered to the full vocabulary.
 struct DraftDistribution {
@@ -99,6 +100,11 @@ struct DraftTask {
   double Covered(double probability_of_slots) const;
   void Add(const Evidence& of);
   bool IsWorthItsRow(const Evidence& of) const;
+};
+
+/// A drafter's data of one request, made by Drafter::NewState.
+struct DrafterState {
+  virtual ~DrafterState() = default;
 };
 
 /// Proposes likely continuations. Proposals affect the speed, never the output, which is the

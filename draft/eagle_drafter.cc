@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "draft/speculation.h"
 
 namespace shortlist {
 namespace {

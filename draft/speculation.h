@@ -8,17 +8,13 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "draft/acceptance_forecast.h"
+#include "draft/drafter.h"
 #include "draft/prompt_lookup.h"
 #include "request/sequence.h"
 #include "vocab/coverage_guard.h"
 #include "vocab/request_tail.h"
 
 namespace shortlist {
-
-/// A drafter's data of one request, made by Drafter::NewState.
-struct DrafterState {
-  virtual ~DrafterState() = default;
-};
 
 /// The speculation state of one sequence.
 struct Speculation final : Sequence::EngineState {

@@ -2,8 +2,6 @@
 #define SHORTLIST_ROUTER_ENCODING_LOOP_H_
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +13,7 @@
 #include "absl/status/status.h"
 #include "request/encoding.h"
 #include "router/encode_queue.h"
+#include "router/encoding_options.h"
 #include "router/messages.h"
 #include "router/model_loop.h"
 #include "router/pass_time.h"
@@ -33,25 +32,9 @@ namespace shortlist {
 /// may pause within it and resume in the next step, after aborts and other models' turns.
 class EncodingLoop final : public ModelLoop {
  public:
-  struct Item {
-    const EncodeInput* input = nullptr;
-    const EncodeWish* wish = nullptr;
-  };
-  /// One pass of the model. Returns a result for each item, or nullopt if the pass is not complete.
-  /// In that case the next call has the same items and `goes_on` set, unless all their requests
-  /// have ended. A call without `goes_on` begins a new pass. An exception becomes the result of all
-  /// items.
-  using Encode = std::function<std::optional<std::vector<EncodeResult>>(std::span<const Item> items,
-                                                                        bool goes_on)>;
-
-  struct Options {
-    int64_t max_input_tokens = 0;        // per input; at least 1
-    int64_t max_batch_tokens = 512;      // per pass; at least 1; a longer input has its own pass
-    int64_t max_queued_requests = 1024;  // at least 1
-    double max_pass_s = std::numeric_limits<double>::infinity();  // above 0
-    std::function<double()> now;  // seconds of a monotonic clock; empty: steady_clock
-  };
-
+  using Item = EncodeItem;
+  using Encode = EncodePass;
+  using Options = EncodingOptions;
   /// Totals since construction.
   struct Stats {
     int64_t num_passes = 0;

@@ -7,16 +7,9 @@
 
 #include "router/radix_cache.h"
 #include "router/req.h"
+#include "router/scheduler_options.h"
 
 namespace shortlist {
-
-/// Order in which waiting requests are admitted, after priority.
-enum class SchedulePolicy {
-  kLpm,        // longest cached prefix first; waiting time counts as cached tokens
-  kFcfs,       // first come, first served
-  kDfsWeight,  // depth first through the tree, the branch with the most waiting requests first
-  kRandom,
-};
 
 /// Requests waiting for admission, with their matched prefixes and their order. Not thread-safe;
 /// does not own the requests.

@@ -7,6 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/running_clock.h"
 #include "base/status_macros.h"
+#include "router/encoding_loop.h"
+#include "router/generation_loop.h"
+#include "router/model_loop.h"
+#include "router/model_turns.h"
+#include "router/scheduler.h"
 
 namespace shortlist {
 namespace {
@@ -62,10 +67,18 @@ Router::Router(std::unique_ptr<GenerationLoop> generation,
     : generation_(std::move(generation)),
       encoders_(std::move(encoders)),
       now_(std::move(now)),
-      turns_(Shares(generation_ != nullptr, encoders_.size())) {
+      turns_(std::make_unique<ModelTurns>(Shares(generation_ != nullptr, encoders_.size()))) {
   if (generation_ != nullptr) loops_.push_back(generation_.get());
   for (const std::unique_ptr<EncodingLoop>& encoder : encoders_) loops_.push_back(encoder.get());
 }
+
+Router::~Router() = default;
+
+const EncodingLoop& Router::encoder(size_t i) const { return *encoders_[i]; }
+void Router::RetractAll() { generation_->RetractAll(); }
+void Router::FlushCache() { generation_->scheduler().FlushCache(); }
+const Scheduler& Router::scheduler() const { return generation_->scheduler(); }
+absl::Status Router::CheckInvariants() const { return scheduler().CheckInvariants(); }
 
 bool Router::idle() const {
   return std::all_of(loops_.begin(), loops_.end(),
@@ -94,9 +107,9 @@ BatchTokenIdOut Router::ExposedStep(std::vector<RouterMessage> recv_reqs) {
   const double begin_s = now_();
   for (RouterMessage& message : recv_reqs) Take(std::move(message), begin_s, out);
   if (!idle()) {
-    const size_t next = turns_.Next([this](size_t i) { return !loops_[i]->idle(); });
+    const size_t next = turns_->Next([this](size_t i) { return !loops_[i]->idle(); });
     loops_[next]->Step(begin_s);
-    if (loops_.size() > 1) turns_.Took(next, now_() - begin_s);
+    if (loops_.size() > 1) turns_->Took(next, now_() - begin_s);
   }
   for (ModelLoop* loop : loops_) {
     BatchTokenIdOut rows = loop->TakeRows();

@@ -9,13 +9,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "draft/engine.h"
-#include "router/encoding_loop.h"
-#include "router/generation_loop.h"
+#include "router/encoding_options.h"
 #include "router/messages.h"
-#include "router/model_turns.h"
-#include "router/scheduler.h"
+#include "router/scheduler_options.h"
 
 namespace shortlist {
+
+class EncodingLoop;
+class GenerationLoop;
+class ModelLoop;
+class ModelTurns;
+class Scheduler;
 
 /// The core of the server: serves requests for at most one generating model and any number of
 /// encoders. Requests enter at any time; tokens and vectors come out. The models take turns on the
@@ -27,8 +31,8 @@ namespace shortlist {
 class Router {
  public:
   struct Encoder {
-    EncodingLoop::Options options;
-    EncodingLoop::Encode encode;
+    EncodingOptions options;
+    EncodePass encode;
   };
   struct Options {
     SchedulerOptions scheduler;  // of the generating model, as for GenerationLoop::Create
@@ -42,6 +46,7 @@ class Router {
   static absl::StatusOr<std::unique_ptr<Router>> Create(SpeculativeEngine& engine, Options options);
   /// Creates a router without a generating model; requests for one fail with FailedPrecondition.
   static absl::StatusOr<std::unique_ptr<Router>> Create(Options options);
+  ~Router();
 
   /// Accepts new messages and steps one model. Returns the new rows of all models.
   BatchTokenIdOut ExposedStep(std::vector<RouterMessage> recv_reqs);
@@ -51,17 +56,17 @@ class Router {
 
   bool generates() const { return generation_ != nullptr; }
   size_t num_encoders() const { return encoders_.size(); }
-  const EncodingLoop& encoder(size_t i) const { return *encoders_[i]; }
+  const EncodingLoop& encoder(size_t i) const;
 
   // For the generating model. Precondition: generates().
 
   /// Retracts every running and prefilling request, as if memory were short.
-  void RetractAll() { generation_->RetractAll(); }
+  void RetractAll();
   /// See Scheduler::FlushCache.
-  void FlushCache() { generation_->scheduler().FlushCache(); }
-  const Scheduler& scheduler() const { return generation_->scheduler(); }
+  void FlushCache();
+  const Scheduler& scheduler() const;
   /// See Scheduler::CheckInvariants.
-  absl::Status CheckInvariants() const { return scheduler().CheckInvariants(); }
+  absl::Status CheckInvariants() const;
 
  private:
   Router(std::unique_ptr<GenerationLoop> generation,
@@ -75,7 +80,7 @@ class Router {
   const std::vector<std::unique_ptr<EncodingLoop>> encoders_;
   const std::function<double()> now_;
   std::vector<ModelLoop*> loops_;  // all of them
-  ModelTurns turns_;
+  const std::unique_ptr<ModelTurns> turns_;
 };
 
 }  // namespace shortlist

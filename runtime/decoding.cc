@@ -13,7 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "io/model_source.h"
+#include "model/checkpoint/config.h"
+#include "model/decoder.h"
 #include "runtime/sketch_file.h"
+#include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
 
 namespace shortlist {
 namespace {
@@ -28,7 +33,7 @@ std::optional<int64_t> NumberOf(std::string_view text) {
 /// In ascending order, each twice the previous one.
 std::vector<int64_t> SketchShares(const Models& models, const DecodingOptions& options) {
   std::vector<int64_t> shares;
-  if (options.sketch == nullptr && !options.learning) return shares;
+  if (options.sketch == nullptr && options.learning == nullptr) return shares;
   const int64_t most = std::min(options.num_sketch_rows, models.num_sketched_rows());
   if (options.min_sketch_rows > 0) {
     for (int64_t rows = options.min_sketch_rows; rows < most; rows *= 2) shares.push_back(rows);
@@ -70,8 +75,7 @@ std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearni
 
 /// Opens what earlier runs learned about the draft's head. Ignores files that do not fit the head
 /// or are damaged; they are replaced when there is new data.
-void OpenCached(Models& models, DecodingOptions& decoding) {
-  SketchLearning& learning = *decoding.learning;
+void OpenCached(Models& models, SketchLearning& learning, DecodingOptions& decoding) {
   const int64_t hidden = models.draft_head().hidden;
   learning.sketch_cache = CachedSketchPath(models.draft().path(), models.num_sketched_rows());
   if (learning.sketch_cache.empty()) return;
@@ -142,8 +146,9 @@ absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) cons
   decoding.sketch_alone = true;
   decoding.num_sketch_rows = num_rows > 0 ? num_rows : kAloneRows;
   decoding.min_sketch_rows = min_rows;
-  decoding.learning.emplace();
-  OpenCached(models, decoding);
+  auto learning = std::make_shared<SketchLearning>();
+  OpenCached(models, *learning, decoding);
+  decoding.learning = std::move(learning);
   return absl::OkStatus();
 }
 
@@ -157,7 +162,7 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
       made.drafter->UseSketch(options.sketch, options.num_sketch_rows, models.pool(),
                               models.device_head());
     }
-    if (options.learning) {
+    if (options.learning != nullptr) {
       made.fitter = NewFitter(models, *options.learning);
       if (made.fitter != nullptr) {
         made.drafter->LearnSketch(*made.fitter, options.num_sketch_rows, models.pool(),

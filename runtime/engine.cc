@@ -6,10 +6,15 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/thread_pool.h"
+#include "model/checkpoint/config.h"
 #include "router/messages.h"
+#include "runtime/decoding.h"
 #include "runtime/kv_pool_size.h"
+#include "runtime/models.h"
 #include "text/chat/prompt_encoder.h"
 #include "text/detokenizer.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 
@@ -45,12 +50,23 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Models& models,
     num_slots = ChooseNumSlots(FreeMemoryBytes(), models.kv_slot_bytes(), context_length);
   }
   std::unique_ptr<Engine> engine(new Engine(models));
-  SHORTLIST_ASSIGN_OR_RETURN(engine->decoding_, Decoding::Create(models, decoding, num_slots));
+  SHORTLIST_ASSIGN_OR_RETURN(*engine->decoding_, Decoding::Create(models, decoding, num_slots));
   SHORTLIST_ASSIGN_OR_RETURN(
-      engine->router_, Router::Create(*engine->decoding_.engine,
+      engine->router_, Router::Create(*engine->decoding_->engine,
                                       {.scheduler = scheduler, .encoders = std::move(encoders)}));
   return engine;
 }
+
+Engine::Engine(Models& models) : models_(models), decoding_(std::make_unique<Decoding>()) {}
+Engine::~Engine() = default;
+
+const SpeculativeEngine& Engine::speculative() const { return *decoding_->engine; }
+ChainDrafter* Engine::drafter() { return decoding_->drafter.get(); }
+DynamicVocabularyManager* Engine::vocab() { return decoding_->vocab.get(); }
+const DynamicVocabularyManager* Engine::vocab() const { return decoding_->vocab.get(); }
+const SketchFitter* Engine::sketch_fitter() const { return decoding_->fitter.get(); }
+VocabSizer* Engine::sizer() { return decoding_->sizer.get(); }
+const VocabSizer* Engine::sizer() const { return decoding_->sizer.get(); }
 
 absl::StatusOr<Engine::Output> Engine::Generate(const std::string& prompt, SamplingParams params,
                                                 const OnText& on_text) {

@@ -12,16 +12,23 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "base/thread_pool.h"
 #include "request/sampling_params.h"
 #include "request/sequence.h"
+#include "request/sequence_stats.h"
 #include "router/router.h"
-#include "router/scheduler.h"
-#include "runtime/decoding.h"
-#include "runtime/models.h"
+#include "router/scheduler_options.h"
+#include "runtime/decoding_options.h"
+#include "runtime/model_options.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
+
+class ChainDrafter;
+class Models;
+class SketchFitter;
+class ThreadPool;
+class VocabSizer;
+struct Decoding;
 
 /// Models, decoding and a Router in one object, for programs that generate text.
 ///
@@ -47,6 +54,7 @@ class Engine {
   };
 
   static absl::StatusOr<std::unique_ptr<Engine>> Open(Options options);
+  ~Engine();
 
   /// `models` must be loaded and must outlive the engine. max_total_tokens 0: chosen by
   /// ChooseNumSlots from the free memory. context_length 0: the model's. The Router also serves
@@ -74,20 +82,20 @@ class Engine {
   Models& models() { return models_; }
   Router& router() { return *router_; }
   const Router& router() const { return *router_; }
-  const SpeculativeEngine& speculative() const { return *decoding_.engine; }
+  const SpeculativeEngine& speculative() const;
   /// Null: plain decoding.
-  ChainDrafter* drafter() { return decoding_.drafter.get(); }
+  ChainDrafter* drafter();
   /// Null: plain decoding.
-  DynamicVocabularyManager* vocab() { return decoding_.vocab.get(); }
-  const DynamicVocabularyManager* vocab() const { return decoding_.vocab.get(); }
+  DynamicVocabularyManager* vocab();
+  const DynamicVocabularyManager* vocab() const;
   /// Null: the sketch, if any, is fixed.
-  const SketchFitter* sketch_fitter() const { return decoding_.fitter.get(); }
+  const SketchFitter* sketch_fitter() const;
   /// Null: the sizes are fixed.
-  VocabSizer* sizer() { return decoding_.sizer.get(); }
-  const VocabSizer* sizer() const { return decoding_.sizer.get(); }
+  VocabSizer* sizer();
+  const VocabSizer* sizer() const;
 
  private:
-  explicit Engine(Models& models) : models_(models) {}
+  explicit Engine(Models& models);
 
   // Only for Open(); in this order, as each depends on the previous one.
   std::unique_ptr<ThreadPool> own_pool_;
@@ -95,7 +103,7 @@ class Engine {
 
   Models& models_;
   int64_t num_tail_rows_ = 0;
-  Decoding decoding_;
+  std::unique_ptr<Decoding> decoding_;
   std::unique_ptr<Router> router_;
 };
 

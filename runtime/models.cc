@@ -9,8 +9,18 @@
 #include "device/open_cuda.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
+#include "head/head_on_device.h"
+#include "io/model_source.h"
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
+#include "model/decoder.h"
+#include "model/eagle_model.h"
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
+#include "sketch/sketch.h"
+#include "text/tokenizer.h"
+#include "vocab/active_vocab.h"
+#include "vocab/base_ladder.h"
 #include "vocab/formats/list_file.h"
 
 namespace shortlist {
@@ -43,6 +53,17 @@ absl::Status CheckHead(const char* flag, const ModelSource& source, const Decode
 
 }  // namespace
 
+Models::Models(const ModelOptions& options, ThreadPool& pool)
+    : options_(options),
+      pool_(pool),
+      model_(std::make_unique<ModelSource>()),
+      draft_(std::make_unique<ModelSource>()),
+      config_(std::make_unique<ModelConfig>()),
+      draft_config_(std::make_unique<ModelConfig>()),
+      generation_(std::make_unique<GenerationConfig>()) {}
+
+Models::~Models() = default;
+
 absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options,
                                                      ThreadPool& pool) {
   std::unique_ptr<Models> models(new Models(options, pool));
@@ -51,28 +72,28 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
     if (!device.ok()) return Prefixed("--device cuda", device.status());
     models->device_ = *std::move(device);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(models->model_, ModelSource::Open(options.model));
+  SHORTLIST_ASSIGN_OR_RETURN(*models->model_, ModelSource::Open(options.model));
   if (models->has_draft()) {
-    SHORTLIST_ASSIGN_OR_RETURN(models->draft_, ModelSource::Open(options.draft));
+    SHORTLIST_ASSIGN_OR_RETURN(*models->draft_, ModelSource::Open(options.draft));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(models->config_, ReadModelConfig(models->model_));
+  SHORTLIST_ASSIGN_OR_RETURN(*models->config_, ReadModelConfig(*models->model_));
   if (models->has_draft()) {
-    SHORTLIST_ASSIGN_OR_RETURN(models->draft_config_, ReadModelConfig(models->draft_));
+    SHORTLIST_ASSIGN_OR_RETURN(*models->draft_config_, ReadModelConfig(*models->draft_));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(models->generation_,
-                             ReadGenerationConfig(models->model_, models->config_.vocab_size));
-  SHORTLIST_ASSIGN_OR_RETURN(models->tokenizer_, OpenTokenizer(models->model_));
+  SHORTLIST_ASSIGN_OR_RETURN(*models->generation_,
+                             ReadGenerationConfig(*models->model_, models->config_->vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(models->tokenizer_, OpenTokenizer(*models->model_));
   return models;
 }
 
 absl::Status Models::Load() {
-  if (config_.is_eagle()) {
+  if (config_->is_eagle()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--model ", model_.path(), " is a draft head, not a model of its own"));
+        absl::StrCat("--model ", model_->path(), " is a draft head, not a model of its own"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(target_,
-                             Decoder::Load(model_, options_.dtype, pool_, options_.quantize));
-  SHORTLIST_RETURN_IF_ERROR(CheckHead("--model", model_, *target_));
+                             Decoder::Load(*model_, options_.dtype, pool_, options_.quantize));
+  SHORTLIST_RETURN_IF_ERROR(CheckHead("--model", *model_, *target_));
   if (has_draft()) {
     SHORTLIST_RETURN_IF_ERROR(LoadDraft());
     SHORTLIST_RETURN_IF_ERROR(MoveHead());
@@ -81,26 +102,26 @@ absl::Status Models::Load() {
 }
 
 absl::Status Models::CheckUnchanged() const {
-  SHORTLIST_RETURN_IF_ERROR(model_.CheckUnchanged());
-  return draft_.CheckUnchanged();
+  SHORTLIST_RETURN_IF_ERROR(model_->CheckUnchanged());
+  return draft_->CheckUnchanged();
 }
 
 absl::Status Models::LoadDraft() {
-  const bool is_eagle = draft_config_.is_eagle();
-  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(model_, *tokenizer_, draft_, is_eagle));
+  const bool is_eagle = draft_config_->is_eagle();
+  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(*model_, *tokenizer_, *draft_, is_eagle));
   const std::optional<DType> quantize =
       options_.quantize_draft ? options_.quantize_draft : options_.quantize;
   if (is_eagle) {
-    if (draft_config_.vocab_size < num_ids()) {
-      return absl::FailedPreconditionError(absl::StrCat("draft ", draft_.path(), ": vocab_size ",
-                                                        draft_config_.vocab_size, " is below the ",
-                                                        num_ids(), " ids of ", model_.path()));
+    if (draft_config_->vocab_size < num_ids()) {
+      return absl::FailedPreconditionError(absl::StrCat("draft ", draft_->path(), ": vocab_size ",
+                                                        draft_config_->vocab_size, " is below the ",
+                                                        num_ids(), " ids of ", model_->path()));
     }
-    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(draft_, *target_, pool_, quantize));
+    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(*draft_, *target_, pool_, quantize));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
-                               Decoder::Load(draft_, options_.dtype, pool_, quantize));
-    SHORTLIST_RETURN_IF_ERROR(CheckHead("--draft", draft_, *draft_decoder_));
+                               Decoder::Load(*draft_, options_.dtype, pool_, quantize));
+    SHORTLIST_RETURN_IF_ERROR(CheckHead("--draft", *draft_, *draft_decoder_));
   }
   return absl::OkStatus();
 }
@@ -113,9 +134,15 @@ absl::Status Models::MoveHead() {
   return absl::OkStatus();
 }
 
+const SamplingDefaults& Models::sampling() const { return generation_->sampling; }
+
+int64_t Models::num_ids() const { return std::min(tokenizer_->size(), config_->vocab_size); }
+
+int64_t Models::num_sketched_rows() const { return std::min(num_ids(), draft_head().vocab_size); }
+
 std::vector<TokenId> Models::stop_token_ids() const {
   std::vector<TokenId> ids;
-  for (const int32_t id : generation_.eos_token_ids.value_or(config_.eos_token_ids)) {
+  for (const int32_t id : generation_->eos_token_ids.value_or(config_->eos_token_ids)) {
     ids.push_back(TokenId{id});
   }
   const std::optional<TokenId> eos = tokenizer_->eos();
@@ -126,9 +153,9 @@ std::vector<TokenId> Models::stop_token_ids() const {
 }
 
 VocabTarget Models::vocab_target() const {
-  return {.vocab_size = config_.vocab_size,
+  return {.vocab_size = config_->vocab_size,
           .fingerprint = tokenizer_->Fingerprint(),
-          .num_rows = draft_config_.is_eagle() ? config_.vocab_size : draft_config_.vocab_size,
+          .num_rows = draft_config_->is_eagle() ? config_->vocab_size : draft_config_->vocab_size,
           .spelling = [this](TokenId id) { return tokenizer_->Spelling(id); },
           .num_spelled = tokenizer_->size()};
 }
@@ -179,8 +206,8 @@ absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slo
 std::string Models::warning() const {
   const int64_t count = draft_eagle_ ? draft_eagle_->num_foreign_embeddings() : 0;
   if (count == 0) return "";
-  return absl::StrCat("--draft ", draft_.path(), ": ", count,
-                      " of its embeddings differ from those of ", model_.path(),
+  return absl::StrCat("--draft ", draft_->path(), ": ", count,
+                      " of its embeddings differ from those of ", model_->path(),
                       ", which are used: few drafts stand if it was trained with "
                       "another target");
 }

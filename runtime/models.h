@@ -1,44 +1,35 @@
 #ifndef SHORTLIST_RUNTIME_MODELS_H_
 #define SHORTLIST_RUNTIME_MODELS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
-#include "base/thread_pool.h"
-#include "draft/chain_drafter.h"
-#include "head/head_on_device.h"
-#include "io/model_source.h"
-#include "model/checkpoint/config.h"
-#include "model/checkpoint/generation_config.h"
-#include "model/decoder.h"
-#include "model/eagle_model.h"
-#include "sketch/sketch.h"
-#include "text/tokenizer.h"
-#include "vocab/active_vocab.h"
-#include "vocab/base_ladder.h"
+#include "kernels/head.h"
+#include "runtime/model_options.h"
 #include "vocab/vocab_list.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
 
-/// Where the draft's head is scored; everything else runs on the CPU.
-enum class Device { kCpu, kCuda };
-
-struct ModelOptions {
-  std::string model;  // a Hugging Face directory, or org/name[@revision] in the local cache
-  std::string draft;  // same format as `model`; empty: plain decoding
-  Device device = Device::kCpu;
-  std::optional<DType> dtype;           // nullopt: as in the checkpoint
-  std::optional<DType> quantize;        // for linear layers and heads; nullopt: not quantised
-  std::optional<DType> quantize_draft;  // for the draft; nullopt: same as `quantize`
-};
+class BaseLadder;
+class ChainDrafter;
+class Decoder;
+class EagleModel;
+class HeadDevice;
+class HeadOnDevice;
+class ModelSource;
+class Sketch;
+class ThreadPool;
+class Tokenizer;
+class VocabBase;
+struct GenerationConfig;
+struct ModelConfig;
+struct SamplingDefaults;
 
 /// A target, its draft and their tokenizer, checked against each other. Used by one thread.
 class Models {
@@ -48,6 +39,8 @@ class Models {
   /// outlive the result.
   static absl::StatusOr<std::unique_ptr<Models>> Open(const ModelOptions& options,
                                                       ThreadPool& pool);
+  ~Models();
+
   /// Reads the weights; call once. Returns InvalidArgument for a target that is a draft head, or a
   /// model without LM head. Returns FailedPrecondition for a draft with another tokenizer (with
   /// both fingerprints) or too few ids. Also returns errors of OpenTokenizer, Decoder::Load,
@@ -57,19 +50,19 @@ class Models {
   /// and after the change may belong to two models.
   absl::Status CheckUnchanged() const;
 
-  const ModelSource& model() const { return model_; }
-  const ModelSource& draft() const { return draft_; }  // without files: there is no draft
+  const ModelSource& model() const { return *model_; }
+  const ModelSource& draft() const { return *draft_; }  // without files: there is no draft
   bool has_draft() const { return !options_.draft.empty(); }
-  const ModelConfig& config() const { return config_; }  // the target's
+  const ModelConfig& config() const { return *config_; }  // the target's
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// Sampling defaults of the target's generation_config.json.
-  const SamplingDefaults& sampling() const { return generation_.sampling; }
+  const SamplingDefaults& sampling() const;
   /// End-of-text tokens of the target: eos_token_id of its generation_config.json, else of its
   /// config.json, and its tokenizer's EOS; vLLM and SGLang also stop at both.
   std::vector<TokenId> stop_token_ids() const;
   /// Ids from this on do not exist in the tokenizer or the target; they are neither read nor
   /// emitted.
-  int64_t num_ids() const { return std::min(tokenizer_->size(), config_.vocab_size); }
+  int64_t num_ids() const;
 
   /// The properties that a vocabulary list must match.
   VocabTarget vocab_target() const;
@@ -94,7 +87,7 @@ class Models {
   /// The head that scores the draft, its own or the target's. Precondition: has_draft().
   HeadWeight draft_head() const;
   /// Rows of the draft's head that a sketch represents: those of tokens.
-  int64_t num_sketched_rows() const { return std::min(num_ids(), draft_head().vocab_size); }
+  int64_t num_sketched_rows() const;
   /// Opens a sketch of the draft's head with the basis in the file at `path`. Empty `path`: the
   /// best basis for the head alone, independent of hidden states. Returns errors of ReadSketchFile,
   /// SketchBasis::Fit and Sketch::Create, prefixed with the path or "--sketch-rows". Precondition:
@@ -102,17 +95,18 @@ class Models {
   absl::StatusOr<std::shared_ptr<const Sketch>> OpenSketch(const std::string& path);
 
  private:
-  Models(const ModelOptions& options, ThreadPool& pool) : options_(options), pool_(pool) {}
+  Models(const ModelOptions& options, ThreadPool& pool);
 
   absl::Status LoadDraft();
   absl::Status MoveHead();
 
   const ModelOptions options_;
   ThreadPool& pool_;
-  ModelSource model_, draft_;
-  ModelConfig config_;
-  ModelConfig draft_config_;  // valid only with a draft
-  GenerationConfig generation_;
+  // Never null.
+  const std::unique_ptr<ModelSource> model_, draft_;
+  const std::unique_ptr<ModelConfig> config_;
+  const std::unique_ptr<ModelConfig> draft_config_;  // valid only with a draft
+  const std::unique_ptr<GenerationConfig> generation_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set

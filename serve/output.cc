@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
 #include "serve/http/api_error.h"
+#include "text/detokenizer.h"
 
 namespace shortlist {
 
@@ -105,6 +106,12 @@ std::vector<std::pair<TokenId, float>> TopWithChosen(TokenId id, const TokenInfo
 int64_t NumCodePoints(std::string_view text) {
   return std::count_if(text.begin(), text.end(),
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+int64_t NumEarlierCodePoints(const Tokenizer& tokenizer, TokenId id, std::string_view text) {
+  Detokenizer alone(tokenizer, /*at_start=*/false);
+  const std::string own = alone.Append(id);
+  return text.ends_with(own) ? NumCodePoints(text.substr(0, text.size() - own.size())) : 0;
 }
 
 double JsonLogprob(float logprob) { return std::max(static_cast<double>(logprob), -9999.0); }

@@ -64,6 +64,10 @@ std::vector<std::pair<TokenId, float>> TopWithChosen(TokenId id, const TokenInfo
 /// Returns the length of UTF-8 text as Python counts it. Offsets into texts use this unit.
 int64_t NumCodePoints(std::string_view text);
 
+/// Returns how many leading code points of `text`, which token `id` completed, belong to tokens
+/// before it: U+FFFD for a code point that they left unfinished, or a space held back.
+int64_t NumEarlierCodePoints(const Tokenizer& tokenizer, TokenId id, std::string_view text);
+
 /// Returns a log-probability that JSON can represent (at least -9999).
 double JsonLogprob(float logprob);
 

@@ -23,8 +23,6 @@ namespace shortlist {
 /// first dimensions choose. Immutable; any thread may read it.
 class Sketch {
  public:
-  static constexpr int64_t kDefaultRows = 256;
-
   /// Makes a sketch of rows 0 .. num_rows - 1 of `head`, which may be freed afterwards.
   /// InvalidArgument for a basis of another width, or one whose probes are not rows of the head: it
   /// was made for another head (a quantised or rounded copy is accepted). Also for a row that is

@@ -54,6 +54,8 @@ struct Configs {
   json tokenizer = json::object();
   json special_tokens = json::object();  // special_tokens_map.json
   json model = json::object();           // config.json
+  std::string added_path = {};           // of added_tokens.json, for messages
+  json added = json::object();           // added_tokens.json
 };
 
 /// Reads the JSON object in the file `name`; returns an empty object if there is no such file.
@@ -84,8 +86,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseFile(const std::string& path,
   }
   auto model = LoadSentencePieceModel(contents);
   if (!model.ok()) return Within(path, model.status());
+  absl::Status known = CheckAddedTokens(configs.added, **model);
+  if (!known.ok()) return Within(configs.added_path, known);
+  const SentencePieceModel& pieces = **model;  // the tokenizer's from here on
   auto tokenizer = MakeSentencePieceTokenizer(*std::move(model), configs.tokenizer);
   if (!tokenizer.ok()) return Within(configs.tokenizer_path, tokenizer.status());
+  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(configs.special_tokens, configs.tokenizer));
+  known = CheckSpecialTokens(configs.tokenizer, pieces);
+  if (!known.ok()) return Within(configs.tokenizer_path, known);
   return tokenizer;
 }
 
@@ -97,6 +105,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const ModelSource& sour
   SHORTLIST_ASSIGN_OR_RETURN(configs.tokenizer, ReadObject(source, "tokenizer_config.json"));
   SHORTLIST_ASSIGN_OR_RETURN(configs.special_tokens, ReadObject(source, "special_tokens_map.json"));
   SHORTLIST_ASSIGN_OR_RETURN(configs.model, ReadObject(source, "config.json"));
+  configs.added_path = source.PathOf("added_tokens.json");
+  SHORTLIST_ASSIGN_OR_RETURN(configs.added, ReadObject(source, "added_tokens.json"));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, source.Read(name, MaxBytes(name)));
   return ParseFile(source.PathOf(name), contents, std::move(configs));
 }

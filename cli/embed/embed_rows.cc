@@ -129,6 +129,7 @@ absl::Status EmbedToFile(BulkEncoder& encoder, const EmbedTask& task, const std:
   const nlohmann::ordered_json settings = SettingsOf(encoder, task);
   SHORTLIST_ASSIGN_OR_RETURN(const bool is_written, IsWritten(path, settings));
   if (is_written) {
+    SHORTLIST_RETURN_IF_ERROR(CheckContent(path));
     std::cerr << "note: " << path << " holds these vectors already\n";
     return absl::OkStatus();
   }

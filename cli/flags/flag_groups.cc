@@ -93,7 +93,7 @@ void AddSketchFlags(CLI::App& command, RunFlags& flags) {
           "How many of them; of a range, whatever is fastest, measured while it runs; without "
           "--sketch by a sketch of the head alone, and without --vocab by the one that is fitted")
       ->type_name("N|MIN..MAX")
-      ->default_str(absl::StrCat(Sketch::kDefaultRows, " with --sketch, else ",
+      ->default_str(absl::StrCat(kDefaultSketchRows, " with --sketch, else ",
                                  SketchOptions::kAloneRows, " without --vocab, else 0"));
 }
 

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/counted.h"
 #include "base/status_macros.h"
@@ -35,6 +37,10 @@ absl::Status Merge(const MergeFlags& flags, std::ostream& out) {
   SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"--out", flags.out_path}}, FilesOf(flags.tokenizer)));
   std::vector<NamedList> lists;
   for (const std::string& path : flags.paths) {
+    if (std::count(flags.paths.begin(), flags.paths.end(), path) > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": given twice; --weight sets the share of a list"));
+    }
     SHORTLIST_ASSIGN_OR_RETURN(VocabList list, ReadListFile(path, target));
     // Lists that fit one tokenizer may have been made for two different ones.
     if (tokenizer.has_value()) SHORTLIST_RETURN_IF_ERROR(BindList(target, list));

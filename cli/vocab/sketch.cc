@@ -48,7 +48,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   decoding.base = nullptr;  // the full head: a choice of rows must not affect the states
   decoding.sketch = nullptr;
   decoding.sketch_alone = false;
-  decoding.learning = std::nullopt;
+  decoding.learning = nullptr;
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(*session, decoding));
   StateMoments moments;
   engine->drafter()->CollectStates(&moments);

@@ -27,7 +27,10 @@
 #include "cli/vocab/vocab.h"
 #include "kernels/quant.h"
 #include "nlohmann/json.hpp"
+#include "runtime/decoding.h"
 #include "runtime/engine.h"
+#include "runtime/models.h"
+#include "vocab/active_vocab.h"
 
 namespace shortlist {
 namespace {

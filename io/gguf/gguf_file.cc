@@ -240,7 +240,8 @@ int64_t StoredBytes(const TensorEntry& entry) {
   return entry.num_elements / entry.format->num_elements * entry.format->num_bytes;
 }
 
-/// Makes offsets absolute, and checks that the tensors lie in the file, aligned and apart.
+/// Makes offsets absolute, and checks that the tensors fill the data: each begins at the first
+/// aligned byte after another, as llama.cpp also demands. A gap is a tensor that the header lacks.
 absl::Status PlaceTensors(int64_t data_begin, int64_t alignment, int64_t file_size,
                           std::map<std::string, TensorEntry>& tensors) {
   const int64_t data_bytes = std::max<int64_t>(file_size - data_begin, 0);
@@ -259,12 +260,22 @@ absl::Status PlaceTensors(int64_t data_begin, int64_t alignment, int64_t file_si
     order.emplace_back(entry.offset, &name);
   }
   std::sort(order.begin(), order.end());
-  for (size_t i = 1; i < order.size(); ++i) {
-    const auto& [offset, name] = order[i - 1];
-    if (offset + StoredBytes(tensors[*name]) > order[i].first) {
+  int64_t end = data_begin;  // aligned
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto& [offset, name] = order[i];
+    if (offset < end) {
       return Invalid(
-          absl::StrCat("tensors ", Quote(*name), " and ", Quote(*order[i].second), " overlap"));
+          absl::StrCat("tensors ", Quote(*order[i - 1].second), " and ", Quote(*name), " overlap"));
     }
+    if (offset > end) {
+      return Invalid(absl::StrCat("no tensor has the ", offset - end, " bytes before ",
+                                  Quote(*name), ", at offset ", offset - data_begin));
+    }
+    const int64_t num_bytes = StoredBytes(tensors[*name]);
+    end += (num_bytes + alignment - 1) / alignment * alignment;
+  }
+  if (!order.empty() && file_size > end) {
+    return Invalid(absl::StrCat("no tensor has the last ", file_size - end, " bytes"));
   }
   return absl::OkStatus();
 }

@@ -60,8 +60,8 @@ struct GgufFile {
 
   /// NotFound and Unavailable as RawFile::Open. InvalidArgument names the path and what is wrong:
   /// no GGUF file, another version, counts, lengths or offsets that exceed the file, a duplicate
-  /// key or tensor, tensors that overlap, a tensor type without support. Reads at most
-  /// kMaxHeaderBytes.
+  /// key or tensor, tensors that overlap or leave data out, a tensor type without support. Reads at
+  /// most kMaxHeaderBytes.
   static absl::StatusOr<GgufFile> Open(const std::string& path);
 
   static constexpr int64_t kMaxHeaderBytes = int64_t{256} << 20;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -144,7 +146,9 @@ class ArchKeys {
   }
 
   absl::StatusOr<json> RopeScaling() const {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto type, metadata_.String(Key("rope.scaling.type")));
+    SHORTLIST_ASSIGN_OR_RETURN(auto type, metadata_.String(Key("rope.scaling.type")));
+    // llama.cpp's default
+    if (!type && metadata_.Contains(Key("rope.scaling.factor"))) type = "linear";
     if (!type || *type == "none") return json();
     if (*type != "linear") {
       return absl::UnimplementedError(std::string(
@@ -166,6 +170,31 @@ class ArchKeys {
   const GgufMetadata& metadata_;
   const Family& family_;
 };
+
+/// The scaling by which Llama 3's frequencies are divided by `factors`. GGUF files have these
+/// numbers instead of the scaling's parameters, of which all models but the factor are the same.
+absl::StatusOr<json> Llama3Scaling(const std::vector<float>& factors, double theta,
+                                   int64_t head_dim) {
+  constexpr double kLow = 1.0, kHigh = 4.0, kContextLen = 8192.0, kTolerance = 1e-4;
+  const double factor = *std::max_element(factors.begin(), factors.end());
+  bool fits = std::ssize(factors) * 2 == head_dim && factor > 1.0;
+  for (size_t i = 0; i < factors.size() && fits; ++i) {
+    const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(head_dim);
+    const double turns = kContextLen / (2.0 * std::numbers::pi * std::pow(theta, exponent));
+    const double smooth = std::clamp((turns - kLow) / (kHigh - kLow), 0.0, 1.0);
+    const double expected = 1.0 / ((1.0 - smooth) / factor + smooth);
+    fits = std::abs(factors[i] - expected) <= kTolerance * expected;
+  }
+  if (!fits) {
+    return absl::UnimplementedError(
+        absl::StrCat("tensor ", kRopeFactors, " does not hold the factors of Llama 3's scaling"));
+  }
+  return json{{"rope_type", "llama3"},
+              {"factor", factor},
+              {"low_freq_factor", kLow},
+              {"high_freq_factor", kHigh},
+              {"original_max_position_embeddings", static_cast<int64_t>(kContextLen)}};
+}
 
 struct Heads {
   int64_t num_heads, num_kv_heads, head_dim;
@@ -193,7 +222,8 @@ absl::StatusOr<Heads> ReadHeads(const ArchKeys& keys) {
 }
 
 absl::StatusOr<json> ConfigOf(const ArchKeys& keys,
-                              const std::map<std::string, TensorEntry>& tensors) {
+                              const std::map<std::string, TensorEntry>& tensors,
+                              const std::vector<float>& rope_factors) {
   constexpr char kEmbeddings[] = "model.embed_tokens.weight";
   const auto embeddings = tensors.find(kEmbeddings);
   if (embeddings == tensors.end() || embeddings->second.shape.size() != 2) {
@@ -209,6 +239,13 @@ absl::StatusOr<json> ConfigOf(const ArchKeys& keys,
                              keys.Real("attention.layer_norm_rms_epsilon", std::nullopt));
   SHORTLIST_ASSIGN_OR_RETURN(const double theta, keys.Real("rope.freq_base", 10000.0));
   SHORTLIST_ASSIGN_OR_RETURN(json scaling, keys.RopeScaling());
+  if (!rope_factors.empty()) {
+    if (!scaling.is_null()) {
+      return absl::UnimplementedError(
+          absl::StrCat("metadata rope.scaling.type and tensor ", kRopeFactors, " together"));
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(scaling, Llama3Scaling(rope_factors, theta, heads.head_dim));
+  }
   const DType dtype = *embeddings->second.dtype;
   const auto has_bias = [&](const char* module) {
     return tensors.contains(absl::StrCat("model.layers.0.", module, ".bias"));
@@ -250,6 +287,7 @@ absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadat
   SHORTLIST_ASSIGN_OR_RETURN(const ArchKeys keys, ArchKeys::Of(metadata));
   std::map<std::string, TensorEntry> tensors;
   for (const auto& [name, stored] : file.tensors) {
+    if (name == kRopeFactors) continue;
     const std::optional<std::string> renamed = HuggingFaceName(name);
     if (!renamed) {
       return absl::UnimplementedError(absl::StrCat("tensor ", Quote(name), " is not part of a ",
@@ -281,11 +319,18 @@ absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadat
 }
 
 absl::StatusOr<std::map<std::string, std::string>> GgufDocuments(
-    const GgufMetadata& metadata, const std::map<std::string, TensorEntry>& tensors) {
+    const GgufMetadata& metadata, const std::map<std::string, TensorEntry>& tensors,
+    const std::vector<float>& rope_factors) {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto type, metadata.String("general.type"));
+  if (type && *type != "model") {
+    return metadata.Invalid("general.type", absl::StrCat(Quote(*type), ", not \"model\""));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const ArchKeys keys, ArchKeys::Of(metadata));
-  SHORTLIST_ASSIGN_OR_RETURN(const json config, ConfigOf(keys, tensors));
+  SHORTLIST_ASSIGN_OR_RETURN(const json config, ConfigOf(keys, tensors, rope_factors));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t context_len, keys.Size("context_length"));
-  SHORTLIST_ASSIGN_OR_RETURN(auto documents, GgufTokenizerDocuments(metadata, context_len));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      auto documents,
+      GgufTokenizerDocuments(metadata, context_len, config.at("vocab_size").get<int64_t>()));
   documents.emplace("config.json", config.dump());
   return documents;
 }

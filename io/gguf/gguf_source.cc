@@ -15,6 +15,7 @@ namespace shortlist {
 namespace {
 
 constexpr int64_t kMaxParts = 1000;
+constexpr int64_t kMaxRopeFactors = 1 << 16;
 
 class GgufFiles final : public SourceFiles {
  public:
@@ -27,7 +28,8 @@ class GgufFiles final : public SourceFiles {
       : path_(std::move(path)), documents_(std::move(documents)), parts_(std::move(parts)) {}
 
   std::string PathOf(const std::string& name) const override {
-    return name.empty() ? path_ : absl::StrCat(path_, ": ", name);
+    // Its metadata stand for the files of a Hugging Face directory.
+    return name.empty() ? path_ : absl::StrCat(path_, " (as ", name, ")");
   }
 
   bool Contains(const std::string& name) const override { return documents_.contains(name); }
@@ -85,8 +87,20 @@ std::string PartName(const std::string& first, int64_t number, int64_t count) {
                       absl::StrFormat("-%05d-of-%05d.gguf", number + 1, count));
 }
 
+/// Checks that what a further part says of the model is what the first part says.
+absl::Status CheckSameModel(const GgufMetadata& first, const GgufMetadata& part) {
+  for (const auto& [key, value] : part.values()) {
+    if (key == "split.no") continue;
+    const auto found = first.values().find(key);
+    if (found == first.values().end()) return part.Invalid(key, "not in the first part");
+    if (found->second != value) return part.Invalid(key, "differs from the first part's");
+  }
+  return absl::OkStatus();
+}
+
 /// Opens the other files of a model in `count` parts.
-absl::StatusOr<std::vector<GgufFile>> OpenParts(const std::string& path, int64_t count) {
+absl::StatusOr<std::vector<GgufFile>> OpenParts(const std::string& path, const GgufMetadata& first,
+                                                int64_t count) {
   std::vector<GgufFile> parts;
   for (int64_t number = 1; number < count; ++number) {
     const std::string name = PartName(path, number, count);
@@ -104,9 +118,36 @@ absl::StatusOr<std::vector<GgufFile>> OpenParts(const std::string& path, int64_t
           absl::StrCat(name, ": says it is part ", own_number.value_or(-1) + 1, " of ",
                        own_count.value_or(0), ", not ", number + 1, " of ", count));
     }
+    SHORTLIST_RETURN_IF_ERROR(CheckSameModel(first, part.metadata));
     parts.push_back(std::move(part));
   }
   return parts;
+}
+
+/// Names the file in an error that does not name one yet; those of GgufMetadata and GgufFile do.
+absl::Status Named(const std::string& path, const absl::Status& status) {
+  const bool names_file = std::string(status.message()).find(".gguf") != std::string::npos;
+  return names_file ? status : WithPath(path, status);
+}
+
+/// The values of rope_freqs.weight; none in most models.
+absl::StatusOr<std::vector<float>> ReadRopeFactors(const std::vector<GgufFile>& files) {
+  std::vector<float> factors;
+  for (const GgufFile& file : files) {
+    const auto found = file.tensors.find(kRopeFactors);
+    if (found == file.tensors.end()) continue;
+    const TensorEntry& entry = found->second;
+    if (entry.dtype != DType::kF32 || entry.shape.size() != 1 || entry.shape[0] > kMaxRopeFactors) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          file.file.path(), ": tensor ", kRopeFactors, " is ", entry.dtype_name, " ",
+          ShapeString(entry.shape), ", not a list of at most ", kMaxRopeFactors, " F32 numbers"));
+    }
+    factors.resize(static_cast<size_t>(entry.shape[0]));
+    SHORTLIST_RETURN_IF_ERROR(file.file.Read(entry.offset,
+                                             entry.shape[0] * static_cast<int64_t>(sizeof(float)),
+                                             reinterpret_cast<char*>(factors.data())));
+  }
+  return factors;
 }
 
 absl::StatusOr<std::shared_ptr<const SourceFiles>> Assemble(const std::string& path,
@@ -118,15 +159,16 @@ absl::StatusOr<std::shared_ptr<const SourceFiles>> Assemble(const std::string& p
     return metadata.Invalid("split.no", absl::StrCat("this is part ", *number + 1,
                                                      "; open the first, ...-00001-of-..."));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<GgufFile> files, OpenParts(path, count.value_or(1)));
+  SHORTLIST_ASSIGN_OR_RETURN(std::vector<GgufFile> files,
+                             OpenParts(path, metadata, count.value_or(1)));
   files.insert(files.begin(), std::move(first));
   std::vector<GgufFiles::Part> parts;
   std::map<std::string, TensorEntry> all;
   int64_t num_tensors = 0;
   for (GgufFile& file : files) {
     absl::StatusOr<std::map<std::string, TensorEntry>> tensors = GgufTensors(metadata, file);
-    if (!tensors.ok()) return WithPath(file.file.path(), tensors.status());
-    num_tensors += std::ssize(*tensors);
+    if (!tensors.ok()) return Named(file.file.path(), tensors.status());
+    num_tensors += std::ssize(file.tensors);
     all.insert(tensors->begin(), tensors->end());
     parts.push_back({std::move(file.file), *std::move(tensors)});
   }
@@ -136,7 +178,8 @@ absl::StatusOr<std::shared_ptr<const SourceFiles>> Assemble(const std::string& p
     return metadata.Invalid("split.tensors.count",
                             absl::StrCat(*promised, ", but the parts have ", num_tensors));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(auto documents, GgufDocuments(metadata, all));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(files));
+  SHORTLIST_ASSIGN_OR_RETURN(auto documents, GgufDocuments(metadata, all, factors));
   return std::make_shared<const GgufFiles>(path, std::move(documents), std::move(parts));
 }
 
@@ -145,10 +188,8 @@ absl::StatusOr<std::shared_ptr<const SourceFiles>> Assemble(const std::string& p
 absl::StatusOr<std::shared_ptr<const SourceFiles>> OpenGguf(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(GgufFile first, GgufFile::Open(path));
   auto source = Assemble(path, std::move(first));
-  // Errors of GgufMetadata and of further parts name their file already.
-  const bool names_file =
-      source.ok() || std::string(source.status().message()).find(".gguf") != std::string::npos;
-  return names_file ? std::move(source) : WithPath(path, source.status());
+  if (!source.ok()) return Named(path, source.status());
+  return source;
 }
 
 }  // namespace shortlist

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,11 +46,13 @@ struct PreTokenizer {
   json normalizer;
   json pre_tokenizers;
   bool ignore_merges = false;
+  bool adds_bos = false;  // unless the metadata say otherwise
 };
 
 std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
   if (name == "qwen2") return PreTokenizer{{{"type", "NFC"}}, WordSplit("")};
-  if (name == "llama-bpe") return PreTokenizer{json(), WordSplit("{1,3}"), /*ignore_merges=*/true};
+  if (name == "llama-bpe")
+    return PreTokenizer{json(), WordSplit("{1,3}"), /*ignore_merges=*/true, /*adds_bos=*/true};
   if (name == "gpt-2") return PreTokenizer{json(), json::array({ByteLevel(true)})};
   if (name == "smollm") {
     json digits = {{"type", "Digits"}, {"individual_digits", true}};
@@ -61,6 +65,7 @@ std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
 constexpr int64_t kControl = 3;
 constexpr int64_t kUserDefined = 4;
 constexpr int64_t kUnused = 5;
+constexpr int64_t kFirstType = 1, kLastType = 6;
 
 // Tokens that end a text in addition to the metadata's eos, eot and eom, if they are control tokens
 // (llama.cpp's rule).
@@ -73,7 +78,7 @@ struct Vocabulary {
   int64_t size() const { return std::ssize(*tokens); }
 };
 
-absl::StatusOr<Vocabulary> ReadVocabulary(const GgufMetadata& metadata) {
+absl::StatusOr<Vocabulary> ReadVocabulary(const GgufMetadata& metadata, int64_t num_rows) {
   constexpr char kTokens[] = "tokenizer.ggml.tokens", kTypes[] = "tokenizer.ggml.token_type";
   Vocabulary vocabulary;
   SHORTLIST_ASSIGN_OR_RETURN(vocabulary.tokens, metadata.Strings(kTokens));
@@ -84,16 +89,21 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const GgufMetadata& metadata) {
     return metadata.Invalid(kTypes, absl::StrCat(vocabulary.types->size(), " types for ",
                                                  vocabulary.tokens->size(), " tokens"));
   }
+  if (vocabulary.size() > num_rows) {
+    return metadata.Invalid(kTokens, absl::StrCat(vocabulary.size(), " tokens for the ", num_rows,
+                                                  " rows of token_embd.weight"));
+  }
   for (size_t i = 0; i < vocabulary.tokens->size(); ++i) {
-    if (!FindInvalidUtf8((*vocabulary.tokens)[i])) continue;
-    return metadata.Invalid(kTokens, absl::StrCat("token ", i, " is not UTF-8"));
+    if (FindInvalidUtf8((*vocabulary.tokens)[i])) {
+      return metadata.Invalid(kTokens, absl::StrCat("token ", i, " is not UTF-8"));
+    }
+    const int64_t type = (*vocabulary.types)[i];
+    if (type < kFirstType || type > kLastType) {
+      return metadata.Invalid(kTypes, absl::StrCat("token ", i, " has type ", type, ", not in [",
+                                                   kFirstType, ", ", kLastType, "]"));
+    }
   }
   return vocabulary;
-}
-
-absl::StatusOr<bool> ReadBool(const GgufMetadata& metadata, const std::string& key) {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto value, metadata.Int(key, 0, 1));
-  return value.value_or(0) == 1;
 }
 
 /// The id at tokenizer.ggml.NAME_token_id.
@@ -103,21 +113,23 @@ absl::StatusOr<std::optional<int64_t>> ReadId(const GgufMetadata& metadata, cons
 }
 
 /// Adds BOS before, or EOS after, each text; null if neither is added.
-absl::StatusOr<json> PostProcessor(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
+absl::StatusOr<json> PostProcessor(const GgufMetadata& metadata, const Vocabulary& vocabulary,
+                                   bool adds_bos) {
   json single = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}});
   json pair = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
                            {{"Sequence", {{"id", "B"}, {"type_id", 1}}}}});
   json special = json::object();
   for (const char* name : {"bos", "eos"}) {
     const std::string flag = absl::StrCat("tokenizer.ggml.add_", name, "_token");
-    SHORTLIST_ASSIGN_OR_RETURN(const bool is_added, ReadBool(metadata, flag));
+    const bool is_first = std::string(name) == "bos";
+    SHORTLIST_ASSIGN_OR_RETURN(const auto given, metadata.Int(flag, 0, 1));
+    const bool is_added = given ? *given == 1 : is_first && adds_bos;
     if (!is_added) continue;
     SHORTLIST_ASSIGN_OR_RETURN(const auto id, ReadId(metadata, name, vocabulary));
     if (!id) return metadata.Invalid(flag, absl::StrCat("there is no ", name, "_token_id"));
     const std::string& token = (*vocabulary.tokens)[static_cast<size_t>(*id)];
     special[token] = {{"id", token}, {"ids", {*id}}, {"tokens", {token}}};
     const json piece = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
-    const bool is_first = std::string(name) == "bos";
     single.insert(is_first ? single.begin() : single.end(), piece);
     pair.insert(is_first ? pair.begin() : pair.end(), piece);
   }
@@ -151,7 +163,13 @@ absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabular
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::string>* merges, metadata.Strings(kMerges));
   if (merges == nullptr) return metadata.Invalid(kMerges, "missing");
-  SHORTLIST_ASSIGN_OR_RETURN(json post_processor, PostProcessor(metadata, vocabulary));
+  std::set<std::string_view> distinct;
+  for (const std::string& merge : *merges) {
+    if (distinct.insert(merge).second) continue;
+    return metadata.Invalid(kMerges, absl::StrCat(Quote(merge), " occurs twice"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(json post_processor,
+                             PostProcessor(metadata, vocabulary, found->adds_bos));
   json vocab = json::object(), added = json::array();
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
     const std::string& token = (*vocabulary.tokens)[static_cast<size_t>(id)];
@@ -211,8 +229,8 @@ absl::StatusOr<json> ChatTemplates(const GgufMetadata& metadata) {
 }  // namespace
 
 absl::StatusOr<std::map<std::string, std::string>> GgufTokenizerDocuments(
-    const GgufMetadata& metadata, int64_t context_len) {
-  SHORTLIST_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ReadVocabulary(metadata));
+    const GgufMetadata& metadata, int64_t context_len, int64_t num_rows) {
+  SHORTLIST_ASSIGN_OR_RETURN(const Vocabulary vocabulary, ReadVocabulary(metadata, num_rows));
   SHORTLIST_ASSIGN_OR_RETURN(const json tokenizer, TokenizerJson(metadata, vocabulary));
   // Not the class of the original: some classes of transformers 5 replace parts of tokenizer.json.
   json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},

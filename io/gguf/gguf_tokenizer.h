@@ -15,9 +15,9 @@ namespace shortlist {
 ///
 /// A GGUF file names its pre-tokenizer (`tokenizer.ggml.pre`) and omits its normalizer. Both come
 /// from a table here; a name that is not in it is Unimplemented. InvalidArgument names a missing or
-/// malformed key.
+/// malformed key. `num_rows`: of the embedding, at least the number of tokens.
 absl::StatusOr<std::map<std::string, std::string>> GgufTokenizerDocuments(
-    const GgufMetadata& metadata, int64_t context_len);
+    const GgufMetadata& metadata, int64_t context_len, int64_t num_rows);
 
 }  // namespace shortlist
 

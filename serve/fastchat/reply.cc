@@ -28,8 +28,10 @@ void FastchatReply::Add(const GenerationEvent& event) {
   if (logprobs_.is_null()) return;
   AddPrompt(event.prompt);
   for (const OutputToken& token : event.tokens) {
+    const int64_t num_earlier = NumEarlierCodePoints(tokenizer_, token.id, token.text);
+    num_code_points_ += num_earlier;
     AddLogprobs(token.id, token.info);
-    num_code_points_ += NumCodePoints(token.text);
+    num_code_points_ += NumCodePoints(token.text) - num_earlier;
   }
 }
 
@@ -39,12 +41,14 @@ void FastchatReply::AddPrompt(const std::vector<PromptToken>& prompt) {
   Detokenizer detokenizer(tokenizer_, /*at_start=*/true);
   std::string_view rest = request_.prompt;
   for (const PromptToken& token : prompt) {
-    AddLogprobs(token.id, token.info);
     std::string piece = detokenizer.Append(token.id);
+    const int64_t num_earlier = NumEarlierCodePoints(tokenizer_, token.id, piece);
+    num_code_points_ += num_earlier;
+    AddLogprobs(token.id, token.info);
     const std::string_view control = tokenizer_.ControlPiece(token.id);
     if (rest.starts_with(control)) piece += control;
     rest.remove_prefix(std::min(piece.size(), rest.size()));
-    num_code_points_ += NumCodePoints(piece);
+    num_code_points_ += NumCodePoints(piece) - num_earlier;
   }
   num_code_points_ = NumCodePoints(request_.prompt);
 }

@@ -88,19 +88,23 @@ class Logprobs {
     Detokenizer detokenizer(tokenizer_, /*at_start=*/true);
     std::string_view rest = echo;
     for (const PromptToken& token : prompt) {
-      Add(token.id, token.info);
       std::string piece = detokenizer.Append(token.id);
+      const int64_t num_earlier = NumEarlierCodePoints(tokenizer_, token.id, piece);
+      offset_ += num_earlier;
+      Add(token.id, token.info);
       const std::string_view control = tokenizer_.ControlPiece(token.id);
       if (rest.starts_with(control)) piece += control;
       rest.remove_prefix(std::min(piece.size(), rest.size()));
-      offset_ += NumCodePoints(piece);
+      offset_ += NumCodePoints(piece) - num_earlier;
     }
     if (!echo.empty()) offset_ = NumCodePoints(echo);
   }
 
   void Add(const OutputToken& token) {
+    const int64_t num_earlier = NumEarlierCodePoints(tokenizer_, token.id, token.text);
+    offset_ += num_earlier;
     Add(token.id, token.info);
-    offset_ += NumCodePoints(token.text);
+    offset_ += NumCodePoints(token.text) - num_earlier;
   }
 
   ordered_json Json() && {

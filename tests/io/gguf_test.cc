@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -64,6 +65,60 @@ std::string FileOf(const std::vector<std::string>& pairs, const std::vector<Tens
   }
   file.resize((file.size() + 31) / 32 * 32);
   return file + std::string(data_bytes, '\0');
+}
+
+std::string TextsPair(const std::string& key, const std::vector<std::string>& values) {
+  std::string list = Bytes<uint32_t>(8) + Bytes<uint64_t>(values.size());
+  for (const std::string& value : values) list += Text(value);
+  return Pair(key, 9, list);
+}
+std::string IntsPair(const std::string& key, const std::vector<uint32_t>& values) {
+  std::string list = Bytes<uint32_t>(4) + Bytes<uint64_t>(values.size());
+  for (const uint32_t value : values) list += Bytes(value);
+  return Pair(key, 9, list);
+}
+
+/// What a Llama model of one layer with 6 tokens and heads of 16 dimensions has, with `more`, which
+/// replaces a pair of the same key.
+std::vector<std::string> SmallPairs(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> pairs = more;
+  const auto add = [&](const std::string& key, const std::string& pair) {
+    for (const std::string& known : more) {
+      if (known.starts_with(Text(key))) return;
+    }
+    pairs.push_back(pair);
+  };
+  const auto add_text = [&](const std::string& key, const std::string& value) {
+    add(key, TextPair(key, value));
+  };
+  const auto add_int = [&](const std::string& key, uint32_t value) {
+    add(key, IntPair(key, value));
+  };
+  add_text("general.architecture", "llama");
+  add_int("llama.block_count", 1);
+  add_int("llama.context_length", 1 << 17);
+  add_int("llama.embedding_length", 32);
+  add_int("llama.feed_forward_length", 32);
+  add_int("llama.attention.head_count", 2);
+  add("llama.attention.layer_norm_rms_epsilon",
+      Pair("llama.attention.layer_norm_rms_epsilon", 6, Bytes(1e-5f)));
+  add("llama.rope.freq_base", Pair("llama.rope.freq_base", 6, Bytes(500000.0f)));
+  add_text("tokenizer.ggml.model", "gpt2");
+  add_text("tokenizer.ggml.pre", "llama-bpe");
+  add("tokenizer.ggml.tokens",
+      TextsPair("tokenizer.ggml.tokens", {"a", "b", "ab", "ba", "<s>", "</s>"}));
+  add("tokenizer.ggml.token_type", IntsPair("tokenizer.ggml.token_type", {1, 1, 1, 1, 3, 3}));
+  add("tokenizer.ggml.merges", TextsPair("tokenizer.ggml.merges", {"a b", "b a"}));
+  add_int("tokenizer.ggml.bos_token_id", 4);
+  add_int("tokenizer.ggml.eos_token_id", 5);
+  return pairs;
+}
+
+const Tensor kSmallEmbedding{"token_embd.weight", {32, 6}, 0, 0};  // 768 bytes
+
+/// A file of SmallPairs(more) without layers: enough for its config and tokenizer.
+std::string SmallFile(const std::vector<std::string>& more = {}) {
+  return FileOf(SmallPairs(more), {kSmallEmbedding}, 768);
 }
 
 std::string FromHex(const std::string& hex) {
@@ -185,8 +240,12 @@ TEST_F(GgufTest, PartsAreOneModel) {
   dir_.Write("m-00002-of-00002.gguf", first);
   EXPECT_THAT(error(path), HasSubstr("says it is part 1 of 2, not 2 of 2"));
   dir_.Write("m-00002-of-00002.gguf",
-             FileOf({IntPair("split.count", 2), IntPair("split.no", 1)}, {}, 0));
+             FileOf({Pair("split.count", 2, Bytes<uint16_t>(2)), IntPair("split.no", 1)}, {}, 0));
   EXPECT_THAT(error(path), HasSubstr("split.tensors.count: 21, but the parts have 11"));
+  dir_.Write("m-00002-of-00002.gguf", FileOf({IntPair("split.count", 2), IntPair("split.no", 1),
+                                              TextPair("general.architecture", "qwen2")},
+                                             {}, 0));
+  EXPECT_THAT(error(path), HasSubstr("general.architecture: differs from the first part's"));
   dir_.Write("m-00002-of-00002.gguf", second);
   EXPECT_EQ(error(path), "");
 }
@@ -232,8 +291,75 @@ TEST_F(GgufTest, DamagedHeadersAreRejected) {
   EXPECT_THAT(with({{"token_embd.weight", {256}, 99, 0}}), HasSubstr("type 99"));
   EXPECT_THAT(with({{"blk.1.ffn_up.weight", {32}, 0, 0}, {"blk.01.ffn_up.weight", {32}, 0, 128}}),
               HasSubstr("is another one's, too: model.layers.1.mlp.up_proj.weight"));
-  EXPECT_THAT(with({{"rope_freqs.weight", {32}, 0, 0}}),
-              HasSubstr("tensor \"rope_freqs.weight\" is not part of a llama model"));
+  EXPECT_THAT(with({{"rope_other.weight", {64}, 0, 0}}),
+              HasSubstr("tensor \"rope_other.weight\" is not part of a llama model"));
+  // Data that no tensor has: one is missing from the header.
+  EXPECT_THAT(with({{"output.weight", {32}, 0, 0}}), HasSubstr("no tensor has the last 128 bytes"));
+  EXPECT_THAT(with({{"output.weight", {32}, 0, 128}}),
+              HasSubstr("no tensor has the 128 bytes before \"output.weight\""));
+}
+
+TEST_F(GgufTest, LlamaBpeAddsBosUnlessToldOtherwise) {
+  const auto first = [&](const std::vector<std::string>& more) {
+    const auto source = ModelSource::Open(dir_.Write("model.gguf", SmallFile(more)));
+    EXPECT_TRUE(source.ok()) << source.status();
+    return (*OpenTokenizer(*source))->Encode("ab")->front();
+  };
+  const std::string key = "tokenizer.ggml.add_bos_token";
+  EXPECT_EQ(first({}), TokenId{4});
+  EXPECT_EQ(first({Pair(key, 7, Bytes<uint8_t>(1))}), TokenId{4});
+  EXPECT_EQ(first({Pair(key, 7, Bytes<uint8_t>(0))}), TokenId{2});
+  EXPECT_EQ(first({TextPair("tokenizer.ggml.pre", "gpt-2")}), TokenId{2});
+}
+
+/// The factors are transformers' for factor 32, theta 500,000 and 16 dimensions.
+TEST_F(GgufTest, RopeFactorsAreTheScalingOfLlama3) {
+  const std::vector<float> factors = {1, 1, 1, 1, 3.292262554168701f, 32, 32, 32};
+  const auto file = [&](const std::vector<float>& values, const std::vector<std::string>& more) {
+    std::string bytes =
+        FileOf(SmallPairs(more), {kSmallEmbedding, {"rope_freqs.weight", {8}, 0, 768}}, 800);
+    std::memcpy(bytes.data() + bytes.size() - 32, values.data(), 32);
+    return bytes;
+  };
+  const auto source = ModelSource::Open(dir_.Write("model.gguf", file(factors, {})));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const RopeScaling scaling = ReadModelConfig(*source)->rope_scaling;
+  EXPECT_EQ(scaling.type, RopeScaling::Type::kLlama3);
+  EXPECT_EQ(scaling.factor, 32.0);
+  EXPECT_EQ(scaling.low_freq_factor, 1.0);
+  EXPECT_EQ(scaling.high_freq_factor, 4.0);
+  EXPECT_EQ(scaling.original_max_position_embeddings, 8192);
+
+  std::vector<float> others = factors;
+  others[4] = 3.3f;
+  EXPECT_THAT(Error(file(others, {})), HasSubstr("does not hold the factors of Llama 3's scaling"));
+  others[4] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(Error(file(others, {})), HasSubstr("does not hold the factors of Llama 3's scaling"));
+  EXPECT_THAT(Error(file(factors, {Pair("llama.rope.scaling.factor", 6, Bytes(2.0f))})),
+              HasSubstr("rope.scaling.type and tensor rope_freqs.weight together"));
+}
+
+TEST_F(GgufTest, RopeScalingIsLinearWithoutType) {
+  const auto source = ModelSource::Open(
+      dir_.Write("model.gguf", SmallFile({Pair("llama.rope.scaling.factor", 6, Bytes(4.0f))})));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const RopeScaling scaling = ReadModelConfig(*source)->rope_scaling;
+  EXPECT_EQ(scaling.type, RopeScaling::Type::kLinear);
+  EXPECT_EQ(scaling.factor, 4.0);
+}
+
+TEST_F(GgufTest, ContradictoryMetadataAreRejected) {
+  EXPECT_EQ(Error(SmallFile()), "");
+  EXPECT_THAT(Error(SmallFile({TextPair("general.type", "adapter")})),
+              HasSubstr("general.type: \"adapter\", not \"model\""));
+  EXPECT_THAT(Error(SmallFile({IntsPair("tokenizer.ggml.token_type", {1, 1, 99, 1, 3, 3})})),
+              HasSubstr("token 2 has type 99, not in [1, 6]"));
+  EXPECT_THAT(Error(SmallFile({TextsPair("tokenizer.ggml.merges", {"a b", "b a", "a b"})})),
+              HasSubstr("\"a b\" occurs twice"));
+  EXPECT_THAT(
+      Error(SmallFile({TextsPair("tokenizer.ggml.tokens", {"a", "b", "c", "d", "e", "f", "g"}),
+                       IntsPair("tokenizer.ggml.token_type", {1, 1, 1, 1, 3, 3, 1})})),
+      HasSubstr("7 tokens for the 6 rows of token_embd.weight"));
 }
 
 TEST_F(GgufTest, MetadataThatIsNotKnownIsRejected) {

@@ -15,7 +15,9 @@
 
 #include "base/running_clock.h"
 #include "draft/eagle_drafter.h"
+#include "router/encoding_loop.h"
 #include "router/pipeline.h"
+#include "router/scheduler.h"
 #include "tests/router/failing_new.h"
 #include "tests/router/router_harness.h"
 #include "tests/support/temp_dir.h"

@@ -6,7 +6,11 @@
 #include <filesystem>
 #include <string>
 
+#include "model/checkpoint/config.h"
+#include "model/checkpoint/generation_config.h"
+#include "model/decoder.h"
 #include "tests/support/temp_dir.h"
+#include "text/tokenizer.h"
 
 namespace shortlist {
 namespace {

@@ -77,12 +77,37 @@ TEST(TokenizerTest, RejectsConfigurationsByName) {
   EXPECT_THAT(Error(AbModel(), R"({"added_tokens_decoder": {"7": {"content": "<|im_end|>"}}})"),
               HasSubstr("has id 7, not in [0, 7)"));
   EXPECT_THAT(Error(AbModel(), R"({"added_tokens_decoder": {"x": 1}})"), HasSubstr("id x"));
+  EXPECT_THAT(Error(AbModel(), R"({"added_tokens_decoder": {"5": {"content": "<|im_end|>"}}})"),
+              HasSubstr("\"<|im_end|>\" has id 5, which is \"b\" in tokenizer.model"));
+  EXPECT_THAT(Error(AbModel(), R"({"pad_token": "[PAD]"})"),
+              HasSubstr("pad_token \"[PAD]\" is not a piece of tokenizer.model"));
+  EXPECT_THAT(Error(AbModel(), R"({"additional_special_tokens": ["<s>", "<|im_start|>"]})"),
+              HasSubstr("\"<|im_start|>\" is not a piece of tokenizer.model"));
+  EXPECT_TRUE(OpenBytes(AbModel(), R"({"pad_token": "<unk>", "mask_token": "a"})").ok());
   EXPECT_THAT(Error(AbModel(), "[]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(Error(AbModel(), "{"), HasSubstr("tokenizer_config.json"));
   EXPECT_TRUE(OpenBytes(AbModel(), R"({"tokenizer_class": "LlamaTokenizerFast"})").ok());
   EXPECT_THAT(RawIds(Open(AbModel(), R"({"tokenizer_class": "GemmaTokenizer"})")->Encode("ab")),
               ElementsAre(1, 6, 5));
   EXPECT_TRUE(OpenBytes(AbModel(), R"({"added_tokens_decoder": {"2": {"content": "</s>"}}})").ok());
+}
+
+TEST(TokenizerTest, AddedTokensOutsideTheModelAreRejected) {
+  const auto dir = FreshDir();
+  std::ofstream(dir / "tokenizer.model") << AbModel();
+  const auto error = [&](const char* name, const std::string& contents) {
+    std::ofstream(dir / name) << contents;
+    const auto tokenizer = OpenTokenizer(ModelSource::OfDirectory(dir.string()));
+    std::filesystem::remove(dir / name);
+    return tokenizer.ok() ? "" : std::string(tokenizer.status().message());
+  };
+  EXPECT_EQ(error("added_tokens.json", R"({"</s>": 2})"), "");
+  EXPECT_THAT(error("added_tokens.json", R"({"<|im_end|>": 7})"),
+              HasSubstr("added_tokens.json: added token \"<|im_end|>\" has id 7, not in [0, 7)"));
+  EXPECT_THAT(error("added_tokens.json", R"({"<|im_end|>": "7"})"), HasSubstr("no whole number"));
+  EXPECT_EQ(error("special_tokens_map.json", R"({"pad_token": "<unk>"})"), "");
+  EXPECT_THAT(error("special_tokens_map.json", R"({"pad_token": "[PAD]"})"),
+              HasSubstr("pad_token \"[PAD]\" is not a piece of tokenizer.model"));
 }
 
 TEST(TokenizerTest, MissingAndDamagedFilesAreNamed) {

@@ -178,16 +178,29 @@ absl::StatusOr<std::optional<TokenId>> FindNamed(const std::optional<std::string
   return TokenId{*id};
 }
 
-/// Rejects tokens beyond the pieces of tokenizer.model: they would be read as ordinary text and
+/// Says what to do about a token that tokenizer.model lacks. It would be read as ordinary text and
 /// never be emitted.
-absl::Status RefuseAddedTokens(const json& config, int32_t size) {
+absl::Status NoPiece(const std::string& problem) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(problem,
+                   ": not supported; save the tokenizer as tokenizer.json "
+                   "(AutoTokenizer.from_pretrained(...).save_pretrained(...))"));
+}
+
+absl::Status CheckPiece(const std::string& content, int64_t id, const SentencePieceModel& model) {
+  const std::string token = absl::StrCat("added token \"", Excerpt(content), "\" has id ", id);
+  if (id < 0 || id >= model.size()) {
+    return NoPiece(absl::StrCat(token, ", not in [0, ", model.size(), ")"));
+  }
+  const std::string piece(model.name(static_cast<int32_t>(id)));
+  if (piece == content) return absl::OkStatus();
+  return NoPiece(absl::StrCat(token, ", which is \"", Excerpt(piece), "\" in tokenizer.model"));
+}
+
+absl::Status RefuseAddedTokens(const json& config, const SentencePieceModel& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<AddedToken> tokens, ReadAddedTokensOfConfig(config));
   for (const AddedToken& token : tokens) {
-    if (token.id >= size) {
-      return absl::InvalidArgumentError(absl::StrCat("added token \"", Excerpt(token.content),
-                                                     "\" has id ", token.id, ", not in [0, ", size,
-                                                     "): not supported"));
-    }
+    SHORTLIST_RETURN_IF_ERROR(CheckPiece(token.content, token.id, model));
   }
   return absl::OkStatus();
 }
@@ -209,7 +222,7 @@ absl::StatusOr<bool> DefaultAddsBos(const std::string& tokenizer_class, bool has
 
 absl::StatusOr<SequenceEnds> ReadEnds(const json& json_config, const SentencePieceModel& model) {
   SHORTLIST_ASSIGN_OR_RETURN(const TokenizerConfig config, ParseTokenizerConfig(json_config));
-  SHORTLIST_RETURN_IF_ERROR(RefuseAddedTokens(json_config, model.size()));
+  SHORTLIST_RETURN_IF_ERROR(RefuseAddedTokens(json_config, model));
   if (config.add_prefix_space.value_or(model.add_dummy_prefix()) != model.add_dummy_prefix()) {
     return absl::InvalidArgumentError("add_prefix_space is not what tokenizer.model does");
   }
@@ -246,6 +259,28 @@ absl::StatusOr<std::unique_ptr<SentencePieceModel>> LoadSentencePieceModel(
     return absl::InvalidArgumentError(Excerpt(*problem));
   }
   return std::move(std::get<std::unique_ptr<SentencePieceModel>>(loaded));
+}
+
+absl::Status CheckAddedTokens(const json& added, const SentencePieceModel& model) {
+  for (const auto& [content, id] : added.items()) {
+    if (!id.is_number_integer()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("added token \"", Excerpt(content), "\" has no whole number as its id"));
+    }
+    SHORTLIST_RETURN_IF_ERROR(CheckPiece(content, id.get<int64_t>(), model));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpecialTokens(const json& config, const SentencePieceModel& model) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<NamedToken> tokens,
+                             ReadSpecialTokensOfConfig(config, /*as_transformers_4=*/true));
+  for (const NamedToken& named : tokens) {
+    if (model.FindPiece(named.token.content)) continue;
+    return NoPiece(absl::StrCat(named.member, " \"", Excerpt(named.token.content),
+                                "\" is not a piece of tokenizer.model"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeSentencePieceTokenizer(

@@ -294,6 +294,10 @@ TEST_F(EmbedTest, ExistingFileIsNeverOverwritten) {
   const auto written = fs::last_write_time(flags_.out_path);
   ASSERT_TRUE(Run(kTexts).status.ok());
   EXPECT_EQ(fs::last_write_time(flags_.out_path), written);
+  for (const auto& damaged : {vectors.substr(0, vectors.size() - 4), vectors + "x"}) {
+    dir_.Write("v.npy", damaged);
+    ExpectRefused(kTexts, "is damaged or was changed");
+  }
 
   // The user removes the vectors, as the message says.
   fs::remove(flags_.out_path);

@@ -362,6 +362,7 @@ TEST_F(VocabTest, MergeAndDiffRequireOneTokenizer) {
       Run(Build(dir_.Write("b.txt", "whale whale sea"), b) + Args{"--pin", "none"}).status.ok());
   ASSERT_TRUE(Run({"merge", a, b, "--weight", "1", "3", "--out", both}).status.ok());
   EXPECT_EQ(ReadList(both).fingerprint, ReadList(a).fingerprint);
+  ExpectRefused({"merge", a, b, a, "--out", both}, a + ": given twice");
   EXPECT_EQ(ReadList(both).ids_fingerprint, "");
   ASSERT_TRUE(Run({"merge", a, b, "--out", both, "--tokenizer", Tokenizer()}).status.ok());
   EXPECT_TRUE(Run({"check", both, "--tokenizer", Tokenizer()}).status.ok());

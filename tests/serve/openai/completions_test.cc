@@ -76,6 +76,19 @@ TEST_F(CompletionsTest, EchoedPromptsHaveLogprobs) {
   }
 }
 
+/// The bytes of a code point that no token finishes are U+FFFD before the next token's text.
+TEST_F(CompletionsTest, OffsetsFollowUnfinishedCodePoints) {
+  Start();
+  constexpr int kByteE2 = 229, kThe = 265;
+  const json body = {{"prompt", {1, kByteE2, kThe, kByteE2, kByteE2, kThe}},
+                     {"echo", true},
+                     {"logprobs", 0},
+                     {"max_tokens", 0}};
+  const json choice = Connect().Post("/v1/completions", body).Json()["choices"][0];
+  EXPECT_EQ(choice["text"], "\uFFFD the\uFFFD\uFFFD the");
+  EXPECT_EQ(choice["logprobs"]["text_offset"], json({0, 0, 1, 5, 6, 7}));
+}
+
 /// Statistics of speculation, in vLLM's shape and as /generate reports them.
 TEST_F(CompletionsTest, RepliesReportSpeculation) {
   Start();

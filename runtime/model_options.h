@@ -1,0 +1,25 @@
+#ifndef SHORTLIST_RUNTIME_MODEL_OPTIONS_H_
+#define SHORTLIST_RUNTIME_MODEL_OPTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "base/dtype.h"
+
+namespace shortlist {
+
+/// Where the draft's head is scored; everything else runs on the CPU.
+enum class Device { kCpu, kCuda };
+
+struct ModelOptions {
+  std::string model;  // a Hugging Face directory, or org/name[@revision] in the local cache
+  std::string draft;  // same format as `model`; empty: plain decoding
+  Device device = Device::kCpu;
+  std::optional<DType> dtype;           // nullopt: as in the checkpoint
+  std::optional<DType> quantize;        // for linear layers and heads; nullopt: not quantised
+  std::optional<DType> quantize_draft;  // for the draft; nullopt: same as `quantize`
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_RUNTIME_MODEL_OPTIONS_H_
