@@ -40,8 +40,10 @@ if(SHORTLIST_SANITIZE)
   target_link_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE})
 endif()
 
-# shortlist_precompile(NAME DEPS [HEADERS]): precompiles HEADERS and the library headers that most sources include. Not
-# for kernels, whose sources have their own flags: a precompiled header fits one set of flags.
+# shortlist_precompile(NAME DEPS [HEADERS]): precompiles the library headers that most sources include, and HEADERS: of a
+# test binary those of the libraries that it tests. A library precompiles none of its own: a name in one of its sources
+# may be that of a header which the source does not include. Not for kernels, whose sources have their own flags: a
+# precompiled header fits one set of flags.
 # SHORTLIST_PRECOMPILE: ON, or TESTS for test binaries alone, so that a library's missing include is an error.
 function(shortlist_precompile NAME DEPS)
   if(NOT SHORTLIST_PRECOMPILE OR NAME MATCHES kernels)
@@ -101,7 +103,7 @@ function(shortlist_library NAME)
     set_target_properties(shortlist_${NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
   shortlist_verify(shortlist_${NAME} "${ARG_SRCS}" "${ARG_HDRS}")
-  shortlist_precompile(shortlist_${NAME} "${ARG_DEPS}" ${ARG_HDRS})
+  shortlist_precompile(shortlist_${NAME} "${ARG_DEPS}")
 endfunction()
 
 # shortlist_test(NAME SRCS a_test.cc ... DEPS shortlist::x ...): the test binary <NAME>_test.
