@@ -192,7 +192,7 @@ absl::Status CheckPiece(const std::string& content, int64_t id, const SentencePi
   if (id < 0 || id >= model.size()) {
     return NoPiece(absl::StrCat(token, ", not in [0, ", model.size(), ")"));
   }
-  const std::string piece(model.name(static_cast<int32_t>(id)));
+  const std::string& piece = model.name(static_cast<int32_t>(id));
   if (piece == content) return absl::OkStatus();
   return NoPiece(absl::StrCat(token, ", which is \"", Excerpt(piece), "\" in tokenizer.model"));
 }
