@@ -22,7 +22,8 @@ constexpr char kEagle3[] =
 constexpr char kEagle1[] =
     "of EAGLE's heads, EAGLE-1's are supported (LlamaForCausalLMEagle, Qwen2ForCausalLMEagle)";
 constexpr char kSupported[] =
-    "decoders are supported of Llama, Mistral, Qwen2, Qwen3 and Gemma, and encoders of BERT "
+    "decoders are supported of Llama, Mistral, Qwen2, Qwen3, Gemma and Gemma 3, and encoders of "
+    "BERT "
     "(Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
 
 struct Family {
