@@ -38,6 +38,8 @@ constexpr Family kFamilies[] = {
     {"umt5", "UMT5, an encoder-decoder"},
     {"bart", "BART, an encoder-decoder"},
     {"gpt2", "GPT-2, a decoder with learned positions"},
+    {"gemma3forconditional",
+     "Gemma 3 for texts and pictures, whose text model alone is supported (Gemma3ForCausalLM)"},
     {"siglip", "SigLIP, a model of texts and pictures unlike CLIP"},
 };
 
