@@ -221,16 +221,18 @@ TEST_F(GgufTest, Gemma3HasTheStatesOfItsCheckpoint) {
   ASSERT_TRUE(WriteSafetensors(dir_.Join("model.safetensors"), tensors).ok());
   ThreadPool pool(2);
   const auto original = LoadOrDie(dir_.path(), std::nullopt, pool);
-  const auto decoder =
-      LoadOrDie(SourcePath("tests/reference/golden/gguf/gemma3.gguf"), std::nullopt, pool);
-  const ModelConfig& config = decoder->config();
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/gemma3.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto decoder = Decoder::Load(*source, std::nullopt, pool);
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  const ModelConfig& config = (*decoder)->config();
   EXPECT_THAT(config.windows, ElementsAre(9, 9, 9, 9, 9, 0, 9));
   EXPECT_EQ(config.windows, original->config().windows);
   EXPECT_EQ(config.window_rope_theta, original->config().window_rope_theta);
   EXPECT_EQ(config.norm_offset, 0.0);
   EXPECT_EQ(original->config().norm_offset, 1.0);
   const std::vector<TokenId> tokens = RandomTokens(40, config.vocab_size, /*seed=*/5);
-  EXPECT_EQ(RunChain(*decoder, tokens), RunChain(*original, tokens));
+  EXPECT_EQ(RunChain(**decoder, tokens), RunChain(*original, tokens));
 }
 
 /// Ids and texts of transformers' GemmaTokenizer over the same vocabulary.
