@@ -109,6 +109,7 @@ int64_t NumCodePoints(std::string_view text) {
 }
 
 int64_t NumEarlierCodePoints(const Tokenizer& tokenizer, TokenId id, std::string_view text) {
+  if (tokenizer.IsSpecial(id)) return 0;
   Detokenizer alone(tokenizer, /*at_start=*/false);
   const std::string own = alone.Append(id);
   return text.ends_with(own) ? NumCodePoints(text.substr(0, text.size() - own.size())) : 0;

@@ -72,14 +72,15 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonFile(const std::string& path
   return tokenizer;
 }
 
-/// The tokenizer in `contents`, those of the file at `path`.
-absl::StatusOr<std::unique_ptr<Tokenizer>> ParseFile(const std::string& path,
+/// The tokenizer in `contents`, those of the file `name` at `path`.
+absl::StatusOr<std::unique_ptr<Tokenizer>> ParseFile(const std::string& name,
+                                                     const std::string& path,
                                                      const std::string& contents, Configs configs) {
-  if (path.ends_with(".json")) {
+  if (name.ends_with(".json")) {
     SHORTLIST_ASSIGN_OR_RETURN(const json document, ParseJson(contents, path));
     return ParseJsonFile(path, document, std::move(configs));
   }
-  if (path.ends_with(".tiktoken") || LooksLikeRanks(contents)) {
+  if (name.ends_with(".tiktoken") || LooksLikeRanks(contents)) {
     auto tokenizer = ParseRanksTokenizer(contents, configs.tokenizer);
     if (!tokenizer.ok()) return Within(path, tokenizer.status());
     return tokenizer;
@@ -108,12 +109,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(const ModelSource& sour
   configs.added_path = source.PathOf("added_tokens.json");
   SHORTLIST_ASSIGN_OR_RETURN(configs.added, ReadObject(source, "added_tokens.json"));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, source.Read(name, MaxBytes(name)));
-  return ParseFile(source.PathOf(name), contents, std::move(configs));
+  return ParseFile(name, source.PathOf(name), contents, std::move(configs));
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFile(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path, MaxBytes(path)));
-  return ParseFile(path, contents, Configs{.tokenizer_path = path});
+  return ParseFile(path, path, contents, Configs{.tokenizer_path = path});
 }
 
 }  // namespace shortlist

@@ -162,6 +162,7 @@ absl::StatusOr<std::shared_ptr<const SourceFiles>> Assemble(const std::string& p
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<GgufFile> files,
                              OpenParts(path, metadata, count.value_or(1)));
   files.insert(files.begin(), std::move(first));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(files));
   std::vector<GgufFiles::Part> parts;
   std::map<std::string, TensorEntry> all;
   int64_t num_tensors = 0;
@@ -178,7 +179,6 @@ absl::StatusOr<std::shared_ptr<const SourceFiles>> Assemble(const std::string& p
     return metadata.Invalid("split.tensors.count",
                             absl::StrCat(*promised, ", but the parts have ", num_tensors));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(files));
   SHORTLIST_ASSIGN_OR_RETURN(auto documents, GgufDocuments(metadata, all, factors));
   return std::make_shared<const GgufFiles>(path, std::move(documents), std::move(parts));
 }
