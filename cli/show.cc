@@ -69,7 +69,7 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
 /// Elements of norms and biases.
 int64_t NumVectorElements(const ModelConfig& c) {
   const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
-  const int64_t norms = 2 * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
+  const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
   // An EAGLE head's first layer has no input norm, and it has no final one.
   const int64_t ends = c.is_eagle() ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
   return c.num_layers * (bias + norms) + ends;

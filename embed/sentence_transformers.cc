@@ -53,6 +53,8 @@ constexpr ArchitecturePooling kArchitectures[] = {
     {"Qwen3ForCausalLM", Pooling::kLast},
     {"GemmaModel", Pooling::kLast},
     {"GemmaForCausalLM", Pooling::kLast},
+    {"Gemma3TextModel", Pooling::kLast},
+    {"Gemma3ForCausalLM", Pooling::kLast},
 };
 
 /// Precondition: DefaultPooling succeeds.

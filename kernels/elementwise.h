@@ -16,6 +16,10 @@ namespace shortlist {
 void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_tokens,
                 int64_t hidden, float* y, ThreadPool& pool);
 
+/// Like RmsNormCpu(), but y[t, i] += that. Overwrites x with what is added.
+void AddRmsNormCpu(float* x, const float* weight, float epsilon, int64_t num_tokens, int64_t hidden,
+                   float* y, ThreadPool& pool);
+
 /// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with mean and variance of the row's
 /// elements.
 struct LayerNorm {

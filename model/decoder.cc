@@ -18,7 +18,13 @@ namespace shortlist {
 
 struct Decoder::Impl {
   Impl(const ModelConfig& model_config, ThreadPool& thread_pool)
-      : config(model_config), pool(thread_pool), rope(model_config) {}
+      : config(model_config), pool(thread_pool), rope(model_config) {
+    if (config.window_rope_theta == 0.0) return;
+    ModelConfig of_window = config;
+    of_window.rope_theta = config.window_rope_theta;
+    of_window.rope_scaling = RopeScaling();
+    window_rope.emplace(of_window);
+  }
 
   absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
@@ -35,6 +41,7 @@ struct Decoder::Impl {
   std::vector<DecoderLayer> layers;
   Matrix norm;  // [hidden] f32
   RopeTable rope;
+  std::optional<RopeTable> window_rope;  // of layers with a window; nullopt: they use `rope`
   LayerScratch scratch;
 };
 
@@ -96,6 +103,7 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   Matrix out = Matrix(num_tokens, config.hidden);
   if (num_tokens == 0) return out;
   rope.Reserve(PositionsNeeded(batch));
+  if (window_rope) window_rope->Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
   float* const hidden = out.floats();
   EmbeddingCpu(embedding.data(), dtype, config.hidden, batch.token_ids().data(), num_tokens, hidden,
@@ -108,7 +116,9 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
     for (int64_t i = 0; i < num_tokens * config.hidden; ++i) hidden[i] *= scale;
   }
   for (size_t i = 0; i < layers.size(); ++i) {
-    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), rope, hidden, scratch,
+    const bool has_window = !config.windows.empty() && config.windows[i] > 0;
+    const RopeTable& table = has_window && window_rope ? *window_rope : rope;
+    layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), table, hidden, scratch,
                       pool);
   }
   RmsNormCpu(hidden, norm.floats(), static_cast<float>(config.rms_norm_eps), num_tokens,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <new>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/attention.h"
+#include "kernels/elementwise.h"
 
 namespace shortlist {
 
@@ -17,6 +17,7 @@ void LayerScratch::Reserve(const ModelConfig& config, int64_t num_tokens) {
   ReserveFloats(qkv, num_tokens * (config.num_heads + 2 * config.num_kv_heads) * config.head_dim);
   ReserveFloats(attended, num_tokens * config.num_heads * config.head_dim);
   ReserveFloats(gated, num_tokens * config.intermediate);
+  if (config.output_norms) ReserveFloats(branch, num_tokens * config.hidden);
 }
 
 absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
@@ -75,23 +76,35 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   return absl::OkStatus();
 }
 
+absl::Status DecoderLayer::LoadNorms(Checkpoint& checkpoint, const std::string& prefix,
+                                     const ModelConfig& config, bool has_input_norm,
+                                     ThreadPool& pool) {
+  const auto load = [&](const char* name) {
+    return LoadNorm(checkpoint, absl::StrCat(prefix, name), config.hidden, config, pool);
+  };
+  if (has_input_norm) {
+    SHORTLIST_ASSIGN_OR_RETURN(input_norm_, load("input_layernorm.weight"));
+  }
+  if (!config.output_norms) {
+    // Despite its name, the norm of the MLP's input.
+    SHORTLIST_ASSIGN_OR_RETURN(mlp_input_norm_, load("post_attention_layernorm.weight"));
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(attention_norm_, load("post_attention_layernorm.weight"));
+  SHORTLIST_ASSIGN_OR_RETURN(mlp_input_norm_, load("pre_feedforward_layernorm.weight"));
+  SHORTLIST_ASSIGN_OR_RETURN(mlp_norm_, load("post_feedforward_layernorm.weight"));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
                                                 const ModelConfig& config, int64_t index,
                                                 bool has_input_norm, DType dtype,
                                                 ThreadPool& pool) {
   DecoderLayer layer;
   if (!config.windows.empty()) layer.window_ = config.windows[index];
-  if (has_input_norm) {
-    SHORTLIST_ASSIGN_OR_RETURN(layer.input_norm_,
-                               LoadNorm(checkpoint, absl::StrCat(prefix, "input_layernorm.weight"),
-                                        config.hidden, config, pool));
-  }
+  SHORTLIST_RETURN_IF_ERROR(layer.LoadNorms(checkpoint, prefix, config, has_input_norm, pool));
   SHORTLIST_RETURN_IF_ERROR(
       layer.LoadAttention(checkpoint, absl::StrCat(prefix, "self_attn."), config, dtype, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(
-      layer.post_norm_,
-      LoadNorm(checkpoint, absl::StrCat(prefix, "post_attention_layernorm.weight"), config.hidden,
-               config, pool));
   SHORTLIST_ASSIGN_OR_RETURN(layer.gate_,
                              LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.gate_proj.weight"),
                                         config.intermediate, config.hidden, dtype, pool));
@@ -129,14 +142,23 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
       .slots = batch.out_slots().data(),
       .rows = floats_of(scratch.qkv),
   };
-  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+  // Adds the layer's output to the residual stream, after a norm if there is one.
+  const auto add = [&](const PackedLinear& weight, const float* input, const Matrix& norm) {
+    if (!norm.defined()) {
+      LinearCpu(weight, {input}, num_tokens, hidden, /*accumulate=*/true, pool);
+      return;
+    }
+    float* const branch = floats_of(scratch.branch);
+    LinearCpu(weight, {input}, num_tokens, branch, /*accumulate=*/false, pool);
+    AddRmsNormCpu(branch, norm.floats(), epsilon, num_tokens, config.hidden, hidden, pool);
+  };
   AttentionLayout layout = batch.layout();
   layout.window = window_;
-  SelfAttentionCpu(cache, layout, qkv, scale, attended, pool);
-  LinearCpu(output_, {attended}, num_tokens, hidden, /*accumulate=*/true, pool);
+  SelfAttentionCpu(cache, layout, qkv, static_cast<float>(config.attention_scale), attended, pool);
+  add(output_, attended, attention_norm_);
 
-  GatedLinearCpu(gate_, up_, normed(post_norm_), num_tokens, config.activation, gated, pool);
-  LinearCpu(down_, {gated}, num_tokens, hidden, /*accumulate=*/true, pool);
+  GatedLinearCpu(gate_, up_, normed(mlp_input_norm_), num_tokens, config.activation, gated, pool);
+  add(down_, gated, mlp_norm_);
 }
 
 void CheckBatch(const ModelConfig& config, DType dtype, const ForwardBatch& batch,

@@ -26,6 +26,7 @@ struct LayerScratch {
   Arena qkv;       // [num_tokens, (num_heads + 2 * num_kv_heads) * head_dim]
   Arena attended;  // [num_tokens, num_heads * head_dim]
   Arena gated;     // [num_tokens, intermediate]
+  Arena branch;    // [num_tokens, hidden]; empty without config.output_norms
 
   /// Makes room for `num_tokens`. Never shrinks. Throws std::bad_alloc.
   void Reserve(const ModelConfig& config, int64_t num_tokens);
@@ -36,7 +37,8 @@ struct LayerScratch {
 absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
                                 const ModelConfig& config, ThreadPool& pool);
 
-/// One layer: x += attention(norm(x)), x += mlp(norm(x)). Immutable after Load.
+/// One layer: x += attention(norm(x)), x += mlp(norm(x)). With config.output_norms: x +=
+/// norm(attention(norm(x))), x += norm(mlp(norm(x))). Immutable after Load.
 class DecoderLayer {
  public:
   /// Reads the tensors of layer `index`, named `prefix` + "self_attn.q_proj.weight" and so on.
@@ -47,7 +49,8 @@ class DecoderLayer {
                                            bool has_input_norm, DType dtype, ThreadPool& pool);
 
   /// Updates the residual stream hidden: [batch.num_tokens(), hidden] in place, and stores the
-  /// batch's keys and values in `cache`. `rope` and `scratch` have room for the batch.
+  /// batch's keys and values in `cache`. `rope` (the table of this layer) and `scratch` have room
+  /// for the batch.
   void Forward(const ModelConfig& config, const ForwardBatch& batch, const KvLayer& cache,
                const RopeTable& rope, float* hidden, LayerScratch& scratch, ThreadPool& pool) const;
 
@@ -55,10 +58,14 @@ class DecoderLayer {
   DecoderLayer() = default;
   absl::Status LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
                              const ModelConfig& config, DType dtype, ThreadPool& pool);
+  absl::Status LoadNorms(Checkpoint& checkpoint, const std::string& prefix,
+                         const ModelConfig& config, bool has_input_norm, ThreadPool& pool);
 
   int64_t window_ = 0;           // 0: no window
   Matrix input_norm_;            // [hidden] f32; undefined without an input norm
-  Matrix post_norm_;             // [hidden] f32
+  Matrix attention_norm_;        // [hidden] f32, of the output; undefined without output_norms
+  Matrix mlp_input_norm_;        // [hidden] f32
+  Matrix mlp_norm_;              // [hidden] f32, of the output; undefined without output_norms
   Matrix query_norm_;            // [head_dim] f32; undefined without qk_norm
   Matrix key_norm_;              // [head_dim] f32; undefined without qk_norm
   PackedLinear qkv_;             // by key/value head, as in QkvProjection

@@ -371,6 +371,10 @@ absl::StatusOr<const std::vector<int64_t>*> GgufMetadata::Ints(const std::string
   return Find<std::vector<int64_t>>(key, "a list of integers");
 }
 
+absl::StatusOr<const std::vector<double>*> GgufMetadata::Reals(const std::string& key) const {
+  return Find<std::vector<double>>(key, "a list of numbers");
+}
+
 absl::Status GgufMetadata::Invalid(const std::string& key, const std::string& problem) const {
   return absl::InvalidArgumentError(absl::StrCat(path_, ": metadata ", key, ": ", problem));
 }

@@ -40,6 +40,7 @@ class GgufMetadata {
   /// The list at `key`; null if there is no such key.
   absl::StatusOr<const std::vector<std::string>*> Strings(const std::string& key) const;
   absl::StatusOr<const std::vector<int64_t>*> Ints(const std::string& key) const;
+  absl::StatusOr<const std::vector<double>*> Reals(const std::string& key) const;
 
   absl::Status Invalid(const std::string& key, const std::string& problem) const;
 

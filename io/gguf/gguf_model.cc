@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,20 +24,40 @@ using nlohmann::json;
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 
+struct Renamed {
+  const char* gguf;
+  const char* hugging_face;
+};
+
+constexpr Renamed kGemma3Names[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+};
+
+constexpr const char* kGemma3Keys[] = {"attention.sliding_window",
+                                       "attention.sliding_window_pattern", "rope.freq_base_swa"};
+
 /// An architecture of llama.cpp as one of Hugging Face.
 struct Family {
   const char* arch;  // general.architecture
   const char* architecture;
-  bool pairs_rows;  // q and k rows of a head are stored as the pairs that RoPE rotates
+  const char* model_type;
+  bool pairs_rows;         // q and k rows of a head are stored as the pairs that RoPE rotates
+  bool is_gemma3 = false;  // AddGemma3 applies
+  std::span<const Renamed> names = {};     // of a layer, before kLayerNames
+  std::span<const char* const> keys = {};  // in addition to kKnownKeys
 };
 
 constexpr Family kFamilies[] = {
-    {"llama", "LlamaForCausalLM", true},
-    {"qwen2", "Qwen2ForCausalLM", false},
-    {"qwen3", "Qwen3ForCausalLM", false},
+    {"llama", "LlamaForCausalLM", "llama", true},
+    {"qwen2", "Qwen2ForCausalLM", "qwen2", false},
+    {"qwen3", "Qwen3ForCausalLM", "qwen3", false},
+    {"gemma3", "Gemma3ForCausalLM", "gemma3_text", false, /*is_gemma3=*/true, kGemma3Names,
+     kGemma3Keys},
 };
 
-/// Keys below `{arch}.` that are read, or do not change the result.
+/// Keys below `{arch}.` that are read, or do not change the result, in every architecture.
 constexpr const char* kKnownKeys[] = {
     "attention.head_count",   "attention.head_count_kv",
     "attention.key_length",   "attention.layer_norm_rms_epsilon",
@@ -45,11 +66,6 @@ constexpr const char* kKnownKeys[] = {
     "feed_forward_length",    "rope.dimension_count",
     "rope.freq_base",         "rope.scaling.factor",
     "rope.scaling.type",      "vocab_size",
-};
-
-struct Renamed {
-  const char* gguf;
-  const char* hugging_face;
 };
 
 constexpr Renamed kTopNames[] = {
@@ -65,7 +81,7 @@ constexpr Renamed kLayerNames[] = {
 };
 
 /// `blk.3.attn_q.weight` -> `model.layers.3.self_attn.q_proj.weight`; nullopt for another name.
-std::optional<std::string> HuggingFaceName(const std::string& name) {
+std::optional<std::string> HuggingFaceName(const std::string& name, const Family& family) {
   const size_t dot = name.rfind('.');
   if (dot == std::string::npos) return std::nullopt;
   const std::string kind = name.substr(dot);
@@ -86,7 +102,9 @@ std::optional<std::string> HuggingFaceName(const std::string& name) {
     }
     return std::nullopt;
   };
-  return prefix.empty() ? find(kTopNames) : find(kLayerNames);
+  if (prefix.empty()) return find(kTopNames);
+  const std::optional<std::string> own = find(family.names);
+  return own ? own : find(kLayerNames);
 }
 
 /// The keys of one file's architecture.
@@ -118,6 +136,7 @@ class ArchKeys {
     SHORTLIST_ASSIGN_OR_RETURN(const auto size, metadata_.Int(Key(name), 1, kMaxSize));
     return size.value_or(otherwise);
   }
+  bool Contains(const char* name) const { return metadata_.Contains(Key(name)); }
   /// The shortest decimal number that gives the same f32: 1e-06 rather than 9.999999974752427e-07.
   absl::StatusOr<double> Real(const char* name, std::optional<double> otherwise) const {
     SHORTLIST_ASSIGN_OR_RETURN(const auto value, metadata_.Real(Key(name)));
@@ -136,9 +155,9 @@ class ArchKeys {
     for (const auto& [key, value] : metadata_.values()) {
       if (!key.starts_with(prefix)) continue;
       const std::string name = key.substr(prefix.size());
-      const bool is_known = std::any_of(std::begin(kKnownKeys), std::end(kKnownKeys),
-                                        [&](const char* known) { return name == known; });
-      if (is_known) continue;
+      const auto is_name = [&](const char* known) { return name == known; };
+      if (std::any_of(std::begin(kKnownKeys), std::end(kKnownKeys), is_name)) continue;
+      if (std::any_of(family_.keys.begin(), family_.keys.end(), is_name)) continue;
       return absl::UnimplementedError(
           std::string(metadata_.Invalid(key, "not supported: it may change the result").message()));
     }
@@ -221,6 +240,28 @@ absl::StatusOr<Heads> ReadHeads(const ArchKeys& keys) {
   return heads;
 }
 
+/// Adds what is specific to Gemma 3. What llama.cpp knows rather than its files: every sixth layer
+/// has no window, layers with a window have a base of 10,000, and the model of 62 layers (27B)
+/// scales its queries by the width of a head if the heads divided the hidden state.
+absl::Status AddGemma3(const ArchKeys& keys, int64_t num_layers, int64_t hidden, const Heads& heads,
+                       json& config) {
+  constexpr int64_t kPattern = 6, kLayersOf27B = 62;
+  constexpr double kWindowTheta = 10000.0;
+  config["hidden_activation"] = "gelu_pytorch_tanh";
+  config["query_pre_attn_scalar"] =
+      num_layers == kLayersOf27B ? hidden / heads.num_heads : heads.head_dim;
+  config["norm_offset"] = 0;  // the stored weights of norms include it
+  config["sliding_window"] = json();
+  config["sliding_window_pattern"] = 1;
+  if (!keys.Contains("attention.sliding_window")) return absl::OkStatus();
+  SHORTLIST_ASSIGN_OR_RETURN(config["sliding_window"], keys.Size("attention.sliding_window"));
+  SHORTLIST_ASSIGN_OR_RETURN(config["sliding_window_pattern"],
+                             keys.Size("attention.sliding_window_pattern", kPattern));
+  SHORTLIST_ASSIGN_OR_RETURN(config["rope_local_base_freq"],
+                             keys.Real("rope.freq_base_swa", kWindowTheta));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<json> ConfigOf(const ArchKeys& keys,
                               const std::map<std::string, TensorEntry>& tensors,
                               const std::vector<float>& rope_factors) {
@@ -252,8 +293,7 @@ absl::StatusOr<json> ConfigOf(const ArchKeys& keys,
   };
   json config = {
       {"architectures", {keys.family().architecture}},
-      {"model_type", keys.family().arch},
-      {"hidden_act", "silu"},
+      {"model_type", keys.family().model_type},
       {"hidden_size", hidden},
       {"intermediate_size", intermediate},
       {"num_hidden_layers", num_layers},
@@ -271,6 +311,11 @@ absl::StatusOr<json> ConfigOf(const ArchKeys& keys,
       // Rows of the embedding: a file may pad them beyond the tokens of its tokenizer.
       {"vocab_size", embeddings->second.shape[0]},
   };
+  if (keys.family().is_gemma3) {
+    SHORTLIST_RETURN_IF_ERROR(AddGemma3(keys, num_layers, hidden, heads, config));
+    return config;
+  }
+  config["hidden_act"] = "silu";
   if (keys.family().pairs_rows) {
     config["attention_bias"] = has_bias("self_attn.q_proj");
     config["mlp_bias"] = has_bias("mlp.up_proj");
@@ -288,7 +333,7 @@ absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadat
   std::map<std::string, TensorEntry> tensors;
   for (const auto& [name, stored] : file.tensors) {
     if (name == kRopeFactors) continue;
-    const std::optional<std::string> renamed = HuggingFaceName(name);
+    const std::optional<std::string> renamed = HuggingFaceName(name, keys.family());
     if (!renamed) {
       return absl::UnimplementedError(absl::StrCat("tensor ", Quote(name), " is not part of a ",
                                                    keys.family().arch, " model known here"));

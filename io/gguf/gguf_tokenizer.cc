@@ -1,15 +1,19 @@
 #include "io/gguf/gguf_tokenizer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "io/gguf/piece_merges.h"
 #include "io/quote.h"
 #include "nlohmann/json.hpp"
 
@@ -62,6 +66,7 @@ std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
 }
 
 // Values of tokenizer.ggml.token_type.
+constexpr int64_t kNormal = 1;
 constexpr int64_t kControl = 3;
 constexpr int64_t kUserDefined = 4;
 constexpr int64_t kUnused = 5;
@@ -69,7 +74,10 @@ constexpr int64_t kFirstType = 1, kLastType = 6;
 
 // Tokens that end a text in addition to the metadata's eos, eot and eom, if they are control tokens
 // (llama.cpp's rule).
-constexpr const char* kEndTokens[] = {"<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end|>"};
+constexpr const char* kEndTokens[] = {"<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end|>",
+                                      "<end_of_turn>"};
+
+constexpr char kSpaceMark[] = "\xE2\x96\x81";  // U+2581
 
 struct Vocabulary {
   const std::vector<std::string>* tokens;
@@ -112,54 +120,67 @@ absl::StatusOr<std::optional<int64_t>> ReadId(const GgufMetadata& metadata, cons
   return metadata.Int(absl::StrCat("tokenizer.ggml.", name, "_token_id"), 0, vocabulary.size() - 1);
 }
 
-/// Adds BOS before, or EOS after, each text; null if neither is added.
+json Concatenated(const std::vector<json>& lists) {
+  json all = json::array();
+  for (const json& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+/// Adds BOS before, or EOS after, each text; null if neither is added. In a pair, each text has its
+/// own if `in_second`, else they enclose both.
 absl::StatusOr<json> PostProcessor(const GgufMetadata& metadata, const Vocabulary& vocabulary,
-                                   bool adds_bos) {
-  json single = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}});
-  json pair = json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
-                           {{"Sequence", {{"id", "B"}, {"type_id", 1}}}}});
+                                   bool adds_bos, bool in_second) {
+  const auto text = [](const char* id, int type) {
+    return json::array({{{"Sequence", {{"id", id}, {"type_id", type}}}}});
+  };
+  const json a = text("A", 0), b = text("B", 1);
   json special = json::object();
-  for (const char* name : {"bos", "eos"}) {
+  // BOS and EOS of the first and of the second text, as lists of one or no element.
+  json ends[2][2] = {{json::array(), json::array()}, {json::array(), json::array()}};
+  for (const bool is_bos : {true, false}) {
+    const char* const name = is_bos ? "bos" : "eos";
     const std::string flag = absl::StrCat("tokenizer.ggml.add_", name, "_token");
-    const bool is_first = std::string(name) == "bos";
     SHORTLIST_ASSIGN_OR_RETURN(const auto given, metadata.Int(flag, 0, 1));
-    const bool is_added = given ? *given == 1 : is_first && adds_bos;
+    const bool is_added = given ? *given == 1 : is_bos && adds_bos;
     if (!is_added) continue;
     SHORTLIST_ASSIGN_OR_RETURN(const auto id, ReadId(metadata, name, vocabulary));
     if (!id) return metadata.Invalid(flag, absl::StrCat("there is no ", name, "_token_id"));
     const std::string& token = (*vocabulary.tokens)[static_cast<size_t>(*id)];
     special[token] = {{"id", token}, {"ids", {*id}}, {"tokens", {token}}};
-    const json piece = {{"SpecialToken", {{"id", token}, {"type_id", 0}}}};
-    single.insert(is_first ? single.begin() : single.end(), piece);
-    pair.insert(is_first ? pair.begin() : pair.end(), piece);
+    for (const int type : {0, 1}) {
+      ends[type][is_bos ? 0 : 1].push_back({{"SpecialToken", {{"id", token}, {"type_id", type}}}});
+    }
   }
   if (special.empty()) return json();
+  const auto& [bos, eos] = ends[0];
+  const auto& [second_bos, second_eos] = ends[1];
   return json{{"type", "TemplateProcessing"},
-              {"single", std::move(single)},
-              {"pair", std::move(pair)},
+              {"single", Concatenated({bos, a, eos})},
+              {"pair", in_second ? Concatenated({bos, a, eos, second_bos, b, second_eos})
+                                 : Concatenated({bos, a, b, eos})},
               {"special_tokens", std::move(special)}};
 }
 
-absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
-  constexpr char kModel[] = "tokenizer.ggml.model", kPre[] = "tokenizer.ggml.pre";
-  constexpr char kMerges[] = "tokenizer.ggml.merges";
-  SHORTLIST_ASSIGN_OR_RETURN(const auto model, metadata.String(kModel));
-  if (!model || *model != "gpt2") {
-    return absl::UnimplementedError(std::string(
-        metadata
-            .Invalid(kModel, absl::StrCat(model ? Quote(*model) : "none",
-                                          " is not supported; \"gpt2\" (byte-level BPE) is"))
-            .message()));
-  }
+/// What differs between the kinds of models that tokenizer.ggml.model names.
+struct TokenizerParts {
+  json normalizer, pre_tokenizer, post_processor, decoder;
+  json bpe;  // without vocab
+};
+
+absl::Status Unsupported(const GgufMetadata& metadata, const char* key,
+                         const std::optional<std::string>& value, const char* supported) {
+  const std::string problem =
+      absl::StrCat(value ? Quote(*value) : "none", " is not supported; ", supported);
+  return absl::UnimplementedError(std::string(metadata.Invalid(key, problem).message()));
+}
+
+absl::StatusOr<TokenizerParts> ByteLevelParts(const GgufMetadata& metadata,
+                                              const Vocabulary& vocabulary) {
+  constexpr char kPre[] = "tokenizer.ggml.pre", kMerges[] = "tokenizer.ggml.merges";
   SHORTLIST_ASSIGN_OR_RETURN(const auto pre, metadata.String(kPre));
   const std::optional<PreTokenizer> found = pre ? FindPreTokenizer(*pre) : std::nullopt;
   if (!found) {
-    return absl::UnimplementedError(std::string(
-        metadata
-            .Invalid(kPre,
-                     absl::StrCat(pre ? Quote(*pre) : "none",
-                                  " is not supported; qwen2, llama-bpe, gpt-2 and smollm are"))
-            .message()));
+    return Unsupported(metadata, kPre, pre, "qwen2, llama-bpe, gpt-2 and smollm are");
   }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<std::string>* merges, metadata.Strings(kMerges));
   if (merges == nullptr) return metadata.Invalid(kMerges, "missing");
@@ -168,11 +189,124 @@ absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabular
     if (distinct.insert(merge).second) continue;
     return metadata.Invalid(kMerges, absl::StrCat(Quote(merge), " occurs twice"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(json post_processor,
-                             PostProcessor(metadata, vocabulary, found->adds_bos));
+  TokenizerParts parts;
+  parts.normalizer = found->normalizer;
+  parts.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", found->pre_tokenizers}};
+  SHORTLIST_ASSIGN_OR_RETURN(
+      parts.post_processor,
+      PostProcessor(metadata, vocabulary, found->adds_bos, /*in_second=*/false));
+  parts.decoder = ByteLevel(false);
+  parts.bpe = {{"type", "BPE"},
+               {"dropout", json()},
+               {"unk_token", json()},
+               {"continuing_subword_prefix", ""},
+               {"end_of_word_suffix", ""},
+               {"fuse_unk", false},
+               {"byte_fallback", false},
+               {"ignore_merges", found->ignore_merges},
+               {"merges", *merges}};
+  return parts;
+}
+
+/// The merges of a SentencePiece model, whose tokens are `texts`.
+absl::StatusOr<std::vector<std::string>> ReadPieceMerges(const GgufMetadata& metadata,
+                                                         const Vocabulary& vocabulary,
+                                                         const std::vector<std::string>& texts) {
+  constexpr char kScores[] = "tokenizer.ggml.scores";
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<double>* scores, metadata.Reals(kScores));
+  if (scores == nullptr) return metadata.Invalid(kScores, "missing");
+  if (scores->size() != texts.size()) {
+    return metadata.Invalid(kScores,
+                            absl::StrCat(scores->size(), " scores for ", texts.size(), " tokens"));
+  }
+  std::vector<ScoredPiece> pieces;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (!std::isfinite((*scores)[i])) {
+      return metadata.Invalid(kScores, absl::StrCat("that of token ", i, " is not finite"));
+    }
+    const int64_t type = (*vocabulary.types)[i];
+    // llama.cpp overwrites the score of an added token, which is 0 in SentencePiece's files.
+    const double score = type == kUserDefined ? 0.0 : (*scores)[i];
+    if (type != kNormal && type != kUserDefined) continue;
+    if (texts[i].find(' ') != std::string::npos) continue;  // texts have none after normalization
+    pieces.push_back({texts[i], score});
+  }
+  auto merges = PieceMerges(pieces);
+  if (merges.ok()) return merges;
+  return metadata.Invalid("tokenizer.ggml.tokens", std::string(merges.status().message()));
+}
+
+json ReplaceText(const char* from, const char* to) {
+  return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+}
+
+/// The parts of SentencePiece's BPE as in Gemma's tokenizer.json.
+absl::StatusOr<TokenizerParts> PieceParts(const GgufMetadata& metadata,
+                                          const Vocabulary& vocabulary,
+                                          const std::vector<std::string>& texts) {
+  for (const auto& [key, neutral, otherwise] :
+       {std::tuple("tokenizer.ggml.add_space_prefix", 0, 1),
+        std::tuple("tokenizer.ggml.remove_extra_whitespaces", 0, 0)}) {
+    SHORTLIST_ASSIGN_OR_RETURN(const auto flag, metadata.Int(key, 0, 1));
+    if (flag.value_or(otherwise) == neutral) continue;
+    return Unsupported(metadata, key, flag ? "true" : "none", "false is");
+  }
+  constexpr char kCharsmap[] = "tokenizer.ggml.precompiled_charsmap";
+  if (metadata.Contains(kCharsmap)) {
+    return Unsupported(metadata, kCharsmap, "a normalizer", "none is");
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto merges, ReadPieceMerges(metadata, vocabulary, texts));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto unk, ReadId(metadata, "unknown", vocabulary));
+  TokenizerParts parts;
+  parts.normalizer = ReplaceText(" ", kSpaceMark);
+  parts.pre_tokenizer = {{"type", "Split"},
+                         {"pattern", {{"String", " "}}},
+                         {"behavior", "MergedWithPrevious"},
+                         {"invert", false}};
+  SHORTLIST_ASSIGN_OR_RETURN(
+      parts.post_processor,
+      PostProcessor(metadata, vocabulary, /*adds_bos=*/true, /*in_second=*/true));
+  parts.decoder = {
+      {"type", "Sequence"},
+      {"decoders", {ReplaceText(kSpaceMark, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}}}};
+  parts.bpe = {{"type", "BPE"},
+               {"dropout", json()},
+               {"unk_token", unk ? json(texts[static_cast<size_t>(*unk)]) : json()},
+               {"continuing_subword_prefix", json()},
+               {"end_of_word_suffix", json()},
+               {"fuse_unk", true},
+               {"byte_fallback", true},
+               {"ignore_merges", false},
+               {"merges", merges}};
+  return parts;
+}
+
+/// The tokens as tokenizer.json spells them: llama.cpp writes the spaces of an added token of
+/// SentencePiece as such.
+std::vector<std::string> PieceTexts(const Vocabulary& vocabulary) {
+  std::vector<std::string> texts = *vocabulary.tokens;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if ((*vocabulary.types)[i] != kUserDefined) continue;
+    texts[i] = absl::StrReplaceAll(texts[i], {{" ", kSpaceMark}});
+  }
+  return texts;
+}
+
+absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabulary& vocabulary) {
+  constexpr char kModel[] = "tokenizer.ggml.model";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto model, metadata.String(kModel));
+  const bool has_pieces = model && *model == "llama";
+  if (!has_pieces && (!model || *model != "gpt2")) {
+    return Unsupported(metadata, kModel, model,
+                       "\"gpt2\" (byte-level BPE) and \"llama\" (SentencePiece) are");
+  }
+  const std::vector<std::string> texts = has_pieces ? PieceTexts(vocabulary) : *vocabulary.tokens;
+  SHORTLIST_ASSIGN_OR_RETURN(TokenizerParts parts, has_pieces
+                                                       ? PieceParts(metadata, vocabulary, texts)
+                                                       : ByteLevelParts(metadata, vocabulary));
   json vocab = json::object(), added = json::array();
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
-    const std::string& token = (*vocabulary.tokens)[static_cast<size_t>(id)];
+    const std::string& token = texts[static_cast<size_t>(id)];
     const int64_t type = (*vocabulary.types)[static_cast<size_t>(id)];
     if (type == kUnused) continue;  // such tokens fill the rows of a padded embedding
     if (!vocab.emplace(token, id).second) {
@@ -188,26 +322,16 @@ absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabular
                      {"normalized", false},
                      {"special", type == kControl}});
   }
-  json bpe = {{"type", "BPE"},
-              {"dropout", json()},
-              {"unk_token", json()},
-              {"continuing_subword_prefix", ""},
-              {"end_of_word_suffix", ""},
-              {"fuse_unk", false},
-              {"byte_fallback", false},
-              {"ignore_merges", found->ignore_merges},
-              {"vocab", std::move(vocab)},
-              {"merges", *merges}};
-  json pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", found->pre_tokenizers}};
+  parts.bpe["vocab"] = std::move(vocab);
   return json{{"version", "1.0"},
               {"truncation", json()},
               {"padding", json()},
               {"added_tokens", std::move(added)},
-              {"normalizer", found->normalizer},
-              {"pre_tokenizer", std::move(pre_tokenizer)},
-              {"post_processor", std::move(post_processor)},
-              {"decoder", ByteLevel(false)},
-              {"model", std::move(bpe)}};
+              {"normalizer", std::move(parts.normalizer)},
+              {"pre_tokenizer", std::move(parts.pre_tokenizer)},
+              {"post_processor", std::move(parts.post_processor)},
+              {"decoder", std::move(parts.decoder)},
+              {"model", std::move(parts.bpe)}};
 }
 
 /// The template at tokenizer.chat_template, or a list with those of other names; null: none.

@@ -39,6 +39,19 @@ void RmsNormCpu(const float* x, const float* weight, float epsilon, int64_t num_
   });
 }
 
+void AddRmsNormCpu(float* x, const float* weight, float epsilon, int64_t num_tokens, int64_t hidden,
+                   float* y, ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      float* const row = x + t * hidden;
+      float* const sum = y + t * hidden;
+      table.rms_norm(row, weight, epsilon, hidden, row);
+      for (int64_t i = 0; i < hidden; ++i) sum[i] += row[i];
+    }
+  });
+}
+
 void LayerNormCpu(const float* x, const float* addend, const LayerNorm& norm, int64_t num_tokens,
                   int64_t hidden, float* y, ThreadPool& pool) {
   const KernelTable& table = CurrentKernels();

@@ -28,6 +28,8 @@ constexpr std::array kSiluFields = {
     NeutralField{"hidden_activation", "\"silu\""},
 };
 
+constexpr std::array kNoQueryScalar = {NeutralField{"query_pre_attn_scalar", "null"}};
+
 constexpr std::array kNeutralFields = {
     NeutralField{"attention_bias", "false"},
     NeutralField{"attention_out_bias", "false"},
@@ -40,7 +42,6 @@ constexpr std::array kNeutralFields = {
     NeutralField{"attention_chunk_size", "null"},
     NeutralField{"no_rope_layers", "null"},
     NeutralField{"attention_multiplier", "null"},
-    NeutralField{"query_pre_attn_scalar", "null"},
     NeutralField{"embedding_multiplier", "1"},
     NeutralField{"residual_multiplier", "1"},
     NeutralField{"logits_scaling", "1"},
@@ -67,18 +68,20 @@ constexpr std::array kNeutralFields = {
 
 using Architecture = ModelConfig::Architecture;
 
-constexpr std::array kArchitectures = {
-    Architecture::kLlama, Architecture::kMistral,    Architecture::kQwen2,     Architecture::kQwen3,
-    Architecture::kGemma, Architecture::kLlamaEagle, Architecture::kQwen2Eagle};
+constexpr std::array kArchitectures = {Architecture::kLlama,      Architecture::kMistral,
+                                       Architecture::kQwen2,      Architecture::kQwen3,
+                                       Architecture::kGemma,      Architecture::kGemma3,
+                                       Architecture::kLlamaEagle, Architecture::kQwen2Eagle};
 
 /// Bodies without a head, for embeddings, with the architecture of the model that has the head.
-constexpr std::array<std::pair<const char*, Architecture>, 6> kBodies = {{
+constexpr std::array<std::pair<const char*, Architecture>, 7> kBodies = {{
     {"LlamaModel", Architecture::kLlama},
     {"LlamaEmbeddingModel", Architecture::kLlama},
     {"MistralModel", Architecture::kMistral},
     {"Qwen2Model", Architecture::kQwen2},
     {"Qwen3Model", Architecture::kQwen3},
     {"GemmaModel", Architecture::kGemma},
+    {"Gemma3TextModel", Architecture::kGemma3},
 }};
 
 /// Bodies with a `score` layer on their last token's state.
@@ -144,7 +147,7 @@ absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture arch
   SHORTLIST_ASSIGN_OR_RETURN(const bool qwen_uses_it, fields.Bool("use_sliding_window", false));
   const json* value = fields.Find("sliding_window");
   if (is_qwen && !qwen_uses_it) return 0;
-  if (is_qwen || architecture == Architecture::kMistral) {
+  if (is_qwen || architecture == Architecture::kMistral || architecture == Architecture::kGemma3) {
     // Null disables the window; if absent, transformers' default applies.
     constexpr int64_t kDefault = 4096;
     if (value == nullptr) return fields.object().contains("sliding_window") ? 0 : kDefault;
@@ -156,18 +159,29 @@ absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture arch
 }
 
 /// Sets the layers that have the window: those that layer_types calls "sliding_attention". Without
-/// layer_types: all of Mistral's layers, and Qwen's from max_window_layers on.
+/// layer_types: all of Mistral's layers, Qwen's from max_window_layers on, and Gemma 3's except
+/// every sliding_window_pattern-th.
 absl::Status ReadWindows(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t window, ReadWindow(fields, config.architecture));
   const bool is_mistral = config.architecture == Architecture::kMistral;
   constexpr int64_t kQwenDefault = 28;
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_full,
                              fields.Int("max_window_layers", 0, kMaxLayers, kQwenDefault));
+  const bool is_gemma3 = config.architecture == Architecture::kGemma3;
+  int64_t pattern = 6;
+  if (is_gemma3) {
+    SHORTLIST_ASSIGN_OR_RETURN(pattern,
+                               fields.Int("sliding_window_pattern", 1, kMaxLayers, pattern));
+  }
   std::vector<bool> slides(config.num_layers);
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    slides[i] = window > 0 && (is_mistral || i >= num_full);
+    slides[i] = is_gemma3 ? (i + 1) % pattern != 0 : window > 0 && (is_mistral || i >= num_full);
   }
-  if (const json* types = fields.Find("layer_types")) {
+  const json* types = fields.Find("layer_types");
+  if (is_gemma3 && window == 0 && types == nullptr && pattern > 1) {
+    return fields.Unsupported("sliding_window", json(), "without it only full attention is");
+  }
+  if (types != nullptr) {
     if (!types->is_array() || static_cast<int64_t>(types->size()) != config.num_layers) {
       return fields.Invalid("layer_types", absl::StrCat("= ", Quote(*types), " is not a list of ",
                                                         config.num_layers, " names"));
@@ -211,22 +225,26 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
         absl::StrCat("= ", config.num_heads,
                      " is not a multiple of num_key_value_heads = ", config.num_kv_heads));
   }
-  const bool is_qwen3 = config.architecture == Architecture::kQwen3;
-  if (fields.Find("head_dim") == nullptr && !is_qwen3 && config.hidden % config.num_heads != 0) {
+  const int64_t default_head_dim = config.architecture == Architecture::kQwen3    ? 128
+                                   : config.architecture == Architecture::kGemma3 ? 256
+                                                                                  : 0;
+  if (fields.Find("head_dim") == nullptr && default_head_dim == 0 &&
+      config.hidden % config.num_heads != 0) {
     return fields.Invalid(
         "hidden_size",
         absl::StrCat("= ", config.hidden, " is not a multiple of num_attention_heads = ",
                      config.num_heads, ", and there is no head_dim"));
   }
-  constexpr int64_t kQwen3Default = 128;
   SHORTLIST_ASSIGN_OR_RETURN(
-      config.head_dim, fields.Int("head_dim", 2, kMaxHeadDim,
-                                  is_qwen3 ? kQwen3Default : config.hidden / config.num_heads));
+      config.head_dim,
+      fields.Int("head_dim", 2, kMaxHeadDim,
+                 default_head_dim > 0 ? default_head_dim : config.hidden / config.num_heads));
   if (config.head_dim < 2 || config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
     return fields.Invalid(
         "head_dim",
         absl::StrCat("= ", config.head_dim, " is not even, or not in [2, ", kMaxHeadDim, "]"));
   }
+  config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   SHORTLIST_ASSIGN_OR_RETURN(config.context_len,
                              fields.Int("max_position_embeddings", 1, kMaxContextLen));
   SHORTLIST_ASSIGN_OR_RETURN(config.rms_norm_eps,
@@ -234,18 +252,38 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
-/// Sets what is specific to Gemma.
+/// Sets what is specific to Gemma and Gemma 3.
 absl::Status ReadGemma(const ConfigFields& fields, ModelConfig& config) {
-  // The first checkpoints say "gelu" but mean "gelu_pytorch_tanh".
+  const bool is_gemma3 = config.architecture == Architecture::kGemma3;
   for (const char* name : {"hidden_act", "hidden_activation"}) {
     const json* value = fields.Find(name);
-    if (value == nullptr || *value == "gelu" || *value == "gelu_pytorch_tanh") continue;
-    return fields.Unsupported(name, *value, "\"gelu_pytorch_tanh\" and \"gelu\" are");
+    if (value == nullptr || *value == "gelu_pytorch_tanh") continue;
+    // The first checkpoints say "gelu" but mean "gelu_pytorch_tanh".
+    if (!is_gemma3 && *value == "gelu") continue;
+    return fields.Unsupported(
+        name, *value,
+        is_gemma3 ? "only \"gelu_pytorch_tanh\" is" : "\"gelu_pytorch_tanh\" and \"gelu\" are");
   }
   config.activation = Activation::kGeluTanh;
   config.embedding_scale = std::sqrt(static_cast<double>(config.hidden));
-  config.norm_offset = 1.0;
+  // GGUF files store the sum: io/gguf/gguf_model.cc writes 0 into this field, which only its
+  // documents have.
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t norm_offset,
+                             fields.Int("norm_offset", 0, 1, /*otherwise=*/1));
+  config.norm_offset = static_cast<double>(norm_offset);
+  if (!is_gemma3) return fields.CheckNeutral(kNoQueryScalar);
+  config.output_norms = true;
+  constexpr double kDefaultScalar = 256.0, kMaxScalar = 1e6;
+  SHORTLIST_ASSIGN_OR_RETURN(const double scalar,
+                             fields.Real("query_pre_attn_scalar", 0.0, kMaxScalar, kDefaultScalar));
+  config.attention_scale = 1.0 / std::sqrt(scalar);
   return absl::OkStatus();
+}
+
+/// Sets what is specific to families other than Gemma's.
+absl::Status ReadSilu(const ConfigFields& fields) {
+  SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNoQueryScalar));
+  return fields.CheckNeutral(kSiluFields);
 }
 
 }  // namespace
@@ -262,6 +300,8 @@ const char* ArchitectureName(Architecture architecture) {
       return "Qwen3ForCausalLM";
     case Architecture::kGemma:
       return "GemmaForCausalLM";
+    case Architecture::kGemma3:
+      return "Gemma3ForCausalLM";
     case Architecture::kLlamaEagle:
       return "LlamaForCausalLMEagle";
     case Architecture::kQwen2Eagle:
@@ -286,12 +326,13 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNeutralFields));
   SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config));
   SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, config));
-  SHORTLIST_RETURN_IF_ERROR(ReadRope(fields, config));
+  const bool is_gemma3 = config.architecture == Architecture::kGemma3;
+  SHORTLIST_RETURN_IF_ERROR(is_gemma3 ? ReadRopeByLayerType(fields, config)
+                                      : ReadRope(fields, config));
   SHORTLIST_ASSIGN_OR_RETURN(config.qkv_bias, ReadQkvBias(fields, config));
-  config.qk_norm = config.architecture == Architecture::kQwen3;
-  const bool is_gemma = config.architecture == Architecture::kGemma;
-  SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config)
-                                     : fields.CheckNeutral(kSiluFields));
+  config.qk_norm = is_gemma3 || config.architecture == Architecture::kQwen3;
+  const bool is_gemma = is_gemma3 || config.architecture == Architecture::kGemma;
+  SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config) : ReadSilu(fields));
   SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings,
                              fields.Bool("tie_word_embeddings", is_gemma));
   // The original EAGLE-1 code gives fc a bias unless the configuration disables it.

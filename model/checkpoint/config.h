@@ -33,7 +33,16 @@ struct ModelConfig {
   /// LlamaForCausalLM and so on. kLlamaEagle and kQwen2Eagle are EAGLE-1 drafts:
   /// LlamaForCausalLMEagle and Qwen2ForCausalLMEagle, or a LlamaForCausalLM or Qwen2ForCausalLM
   /// whose weights have an fc layer, as in the original drafts.
-  enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kGemma, kLlamaEagle, kQwen2Eagle };
+  enum class Architecture {
+    kLlama,
+    kMistral,
+    kQwen2,
+    kQwen3,
+    kGemma,
+    kGemma3,
+    kLlamaEagle,
+    kQwen2Eagle
+  };
   Architecture architecture = Architecture::kLlama;
   bool is_body = false;  // such as LlamaModel: no LM head
   // Such as LlamaForSequenceClassification: a body with a `score` layer.
@@ -49,13 +58,18 @@ struct ModelConfig {
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
+  // rope_theta of the layers with a window, whose positions are not scaled; 0: as in other layers
+  double window_rope_theta = 0.0;
+  double attention_scale = 1.0;  // multiplies the products of queries and keys
   bool qkv_bias = false;         // of the query, key and value layers
   bool qk_norm = false;          // normalises every query and key head before its rotation
+  // Normalises the outputs of attention and MLP before they are added to the residual stream.
+  bool output_norms = false;
   std::vector<int64_t> windows;  // [num_layers] positions a token attends to, 0: all; empty: all 0
   bool tie_word_embeddings = false;
   Activation activation = Activation::kSilu;  // of the gated MLP
   double embedding_scale = 1.0;               // multiplies embeddings
-  double norm_offset = 0.0;                   // added to the stored weights of norms
+  double norm_offset = 0.0;                   // added to the stored weights of all norms
   bool fc_bias = false;                       // EAGLE: `bias` of the fc layer
   WeightPacking packing;                      // of the linear layers' weights
   std::vector<int32_t> eos_token_ids;         // may be empty; GenerationConfig's take precedence

@@ -22,7 +22,8 @@ constexpr char kEagle3[] =
 constexpr char kEagle1[] =
     "of EAGLE's heads, EAGLE-1's are supported (LlamaForCausalLMEagle, Qwen2ForCausalLMEagle)";
 constexpr char kSupported[] =
-    "decoders are supported of Llama, Mistral, Qwen2, Qwen3 and Gemma, and encoders of BERT "
+    "decoders are supported of Llama, Mistral, Qwen2, Qwen3, Gemma and Gemma 3, and encoders of "
+    "BERT "
     "(Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
 
 struct Family {
@@ -37,6 +38,8 @@ constexpr Family kFamilies[] = {
     {"umt5", "UMT5, an encoder-decoder"},
     {"bart", "BART, an encoder-decoder"},
     {"gpt2", "GPT-2, a decoder with learned positions"},
+    {"gemma3forconditional",
+     "Gemma 3 for texts and pictures, whose text model alone is supported (Gemma3ForCausalLM)"},
     {"siglip", "SigLIP, a model of texts and pictures unlike CLIP"},
 };
 

@@ -64,16 +64,17 @@ absl::Status CheckKnownKeys(const ConfigFields& rope) {
   return absl::OkStatus();
 }
 
-absl::Status ReadThetaInside(const ConfigFields& fields, const ConfigFields& rope,
-                             ModelConfig& config) {
+/// Replaces `theta`, read from the field `name` of `fields` or its default, by rope_theta of
+/// `rope`.
+absl::Status ReadThetaInside(const ConfigFields& fields, const char* name, const ConfigFields& rope,
+                             double& theta) {
   if (rope.Find("rope_theta") == nullptr) return absl::OkStatus();
-  SHORTLIST_ASSIGN_OR_RETURN(const double theta, rope.Real("rope_theta", kMinTheta, kMaxTheta));
-  if (fields.Find("rope_theta") != nullptr && theta != config.rope_theta) {
+  SHORTLIST_ASSIGN_OR_RETURN(const double inside, rope.Real("rope_theta", kMinTheta, kMaxTheta));
+  if (fields.Find(name) != nullptr && inside != theta) {
     return rope.Invalid(
-        "rope_theta",
-        absl::StrCat("= ", theta, " contradicts the model's rope_theta = ", config.rope_theta));
+        "rope_theta", absl::StrCat("= ", inside, " contradicts the model's ", name, " = ", theta));
   }
-  config.rope_theta = theta;
+  theta = inside;
   return absl::OkStatus();
 }
 
@@ -147,6 +148,35 @@ absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
   return absl::OkStatus();
 }
 
+/// Sets rope_theta and rope_scaling of `config` from `object`, at `where`.
+absl::Status ReadRopeObject(const ConfigFields& fields, const std::string& where,
+                            const json& object, ModelConfig& config) {
+  const ConfigFields rope(where, object);
+  SHORTLIST_ASSIGN_OR_RETURN(config.rope_scaling.type, ReadType(rope));
+  SHORTLIST_RETURN_IF_ERROR(CheckKnownKeys(rope));
+  SHORTLIST_RETURN_IF_ERROR(ReadThetaInside(fields, "rope_theta", rope, config.rope_theta));
+  if (config.rope_scaling.type == Type::kDefault) return absl::OkStatus();
+  return ReadScaling(fields, rope, config);
+}
+
+/// Sets window_rope_theta of `config` from `object`, at `where`.
+absl::Status ReadWindowRope(const ConfigFields& fields, const std::string& where,
+                            const json& object, ModelConfig& config) {
+  const ConfigFields rope(where, object);
+  SHORTLIST_ASSIGN_OR_RETURN(const Type type, ReadType(rope));
+  if (type != Type::kDefault) {
+    const char* const name = rope.Find("rope_type") != nullptr ? "rope_type" : "type";
+    return rope.Unsupported(name, *rope.Find(name), "only \"default\" is");
+  }
+  SHORTLIST_RETURN_IF_ERROR(CheckKnownKeys(rope));
+  return ReadThetaInside(fields, "rope_local_base_freq", rope, config.window_rope_theta);
+}
+
+absl::Status CheckIsObject(const ConfigFields& fields, const char* name, const json& value) {
+  if (value.is_object()) return absl::OkStatus();
+  return fields.Invalid(name, absl::StrCat("= ", Quote(value), " is not an object"));
+}
+
 }  // namespace
 
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
@@ -162,15 +192,50 @@ absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
   const char* const name = parameters != nullptr ? "rope_parameters" : "rope_scaling";
   const json* object = parameters != nullptr ? parameters : scaling;
   if (object == nullptr) return absl::OkStatus();
-  if (!object->is_object())
-    return fields.Invalid(name, absl::StrCat("= ", Quote(*object), " is not an object"));
+  SHORTLIST_RETURN_IF_ERROR(CheckIsObject(fields, name, *object));
+  return ReadRopeObject(fields, absl::StrCat(fields.where(), ": ", name), *object, config);
+}
 
-  const ConfigFields rope(absl::StrCat(fields.where(), ": ", name), *object);
-  SHORTLIST_ASSIGN_OR_RETURN(config.rope_scaling.type, ReadType(rope));
-  SHORTLIST_RETURN_IF_ERROR(CheckKnownKeys(rope));
-  SHORTLIST_RETURN_IF_ERROR(ReadThetaInside(fields, rope, config));
-  if (config.rope_scaling.type == Type::kDefault) return absl::OkStatus();
-  return ReadScaling(fields, rope, config);
+absl::Status ReadRopeByLayerType(const ConfigFields& fields, ModelConfig& config) {
+  constexpr double kFullTheta = 1e6, kWindowTheta = 1e4;
+  constexpr char kScaling[] = "rope_scaling", kParameters[] = "rope_parameters";
+  SHORTLIST_ASSIGN_OR_RETURN(config.rope_theta,
+                             fields.Real("rope_theta", kMinTheta, kMaxTheta, kFullTheta));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config.window_rope_theta,
+      fields.Real("rope_local_base_freq", kMinTheta, kMaxTheta, kWindowTheta));
+  const json* scaling = fields.Find(kScaling);
+  const json* parameters = fields.Find(kParameters);
+  if (scaling != nullptr && parameters != nullptr) {
+    return fields.Unsupported(kScaling, *scaling, "next to rope_parameters only null is");
+  }
+  if (scaling != nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(CheckIsObject(fields, kScaling, *scaling));
+    SHORTLIST_RETURN_IF_ERROR(
+        ReadRopeObject(fields, absl::StrCat(fields.where(), ": ", kScaling), *scaling, config));
+  }
+  if (parameters != nullptr) {
+    SHORTLIST_RETURN_IF_ERROR(CheckIsObject(fields, kParameters, *parameters));
+    const ConfigFields types(absl::StrCat(fields.where(), ": ", kParameters), *parameters);
+    for (const auto& [type, object] : parameters->items()) {
+      if (object.is_null()) continue;
+      const std::string where = absl::StrCat(types.where(), ": ", Quote(type));
+      const bool is_full = type == "full_attention";
+      if (!is_full && type != "sliding_attention") {
+        return absl::UnimplementedError(
+            absl::StrCat(where, " = ", Quote(object), " is not supported"));
+      }
+      SHORTLIST_RETURN_IF_ERROR(CheckIsObject(types, type.c_str(), object));
+      SHORTLIST_RETURN_IF_ERROR(is_full ? ReadRopeObject(fields, where, object, config)
+                                        : ReadWindowRope(fields, where, object, config));
+    }
+  }
+  const Type type = config.rope_scaling.type;
+  if (type == Type::kDefault || type == Type::kLinear) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(fields.where(),
+                   ": of the kinds of RoPE scaling only \"default\" and \"linear\" "
+                   "are supported here"));
 }
 
 }  // namespace shortlist

@@ -13,6 +13,11 @@ namespace shortlist {
 /// model's context. Errors are those of ParseModelConfig.
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config);
 
+/// ReadRope for Gemma 3, whose layers with a window have a base of their own: rope_theta,
+/// rope_local_base_freq and rope_scaling (older exports), or rope_parameters by layer type (newer
+/// ones). Sets window_rope_theta too. The other layers' scaling is none or linear.
+absl::Status ReadRopeByLayerType(const ConfigFields& fields, ModelConfig& config);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_MODEL_CHECKPOINT_ROPE_CONFIG_H_

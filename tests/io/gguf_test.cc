@@ -11,12 +11,14 @@
 #include "base/thread_pool.h"
 #include "io/gguf/block_format.h"
 #include "io/gguf/gguf_file.h"
+#include "io/gguf/piece_merges.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"
+#include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
 #include "text/chat/chat_template.h"
 #include "text/tokenizer.h"
@@ -204,6 +206,91 @@ TEST_F(GgufTest, LlamaHasTheStatesOfItsCheckpoint) {
   EXPECT_TRUE(source->CheckUnchanged().ok());
 }
 
+/// The checkpoint of golden/decoders/gemma3.json, from which the GGUF file was made: 1 is not yet
+/// added to the norms.
+TEST_F(GgufTest, Gemma3HasTheStatesOfItsCheckpoint) {
+  const json golden = json::parse(
+      ReadFile(SourcePath("tests/reference/golden/decoders/gemma3.json"), int64_t{1} << 20)
+          .value());
+  dir_.Write("config.json", golden.at("config").dump());
+  std::vector<StoredTensor> tensors;
+  for (const auto& [name, shape] : golden.at("tensors").items()) {
+    const auto extents = shape.get<std::vector<int64_t>>();
+    tensors.push_back(MakeTensor(name, extents, GoldenWeights(name, extents), DType::kF32));
+  }
+  ASSERT_TRUE(WriteSafetensors(dir_.Join("model.safetensors"), tensors).ok());
+  ThreadPool pool(2);
+  const auto original = LoadOrDie(dir_.path(), std::nullopt, pool);
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/gemma3.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto decoder = Decoder::Load(*source, std::nullopt, pool);
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  const ModelConfig& config = (*decoder)->config();
+  EXPECT_THAT(config.windows, ElementsAre(9, 9, 9, 9, 9, 0, 9));
+  EXPECT_EQ(config.windows, original->config().windows);
+  EXPECT_EQ(config.window_rope_theta, original->config().window_rope_theta);
+  EXPECT_EQ(config.norm_offset, 0.0);
+  EXPECT_EQ(original->config().norm_offset, 1.0);
+  const std::vector<TokenId> tokens = RandomTokens(40, config.vocab_size, /*seed=*/5);
+  EXPECT_EQ(RunChain(**decoder, tokens), RunChain(*original, tokens));
+}
+
+/// Ids and texts of transformers' GemmaTokenizer over the same vocabulary.
+TEST_F(GgufTest, PiecesHaveTheReferencesIds) {
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/gemma3.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto tokenizer = OpenTokenizer(*source);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->size(), 512);
+  const json golden = json::parse(
+      ReadFile(SourcePath("tests/reference/golden/gguf/gemma3_ids.json"), int64_t{1} << 20)
+          .value());
+  const auto raw = [](const std::vector<TokenId>& ids) {
+    std::vector<int32_t> numbers;
+    for (const TokenId id : ids) numbers.push_back(Raw(id));
+    return numbers;
+  };
+  for (const json& item : golden.at("cases")) {
+    const auto text = item.at("text").get<std::string>();
+    SCOPED_TRACE(item.at("text").dump());
+    const auto ids = (*tokenizer)->Encode(text, {.parse_special = true});
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ(raw(*ids), item.at("ids").get<std::vector<int32_t>>());
+    EXPECT_EQ((*tokenizer)->Decode(*ids, /*shows_controls=*/true),
+              item.at("decoded").get<std::string>());
+  }
+  const auto pair =
+      (*tokenizer)
+          ->EncodeSequence(golden.at("cases")[2].at("text").get<std::string>(),
+                           golden.at("cases")[3].at("text").get<std::string>(), {}, {});
+  ASSERT_TRUE(pair.ok()) << pair.status();
+  EXPECT_EQ(raw(pair->ids), golden.at("pair").get<std::vector<int32_t>>());
+  // "<end_of_turn>" ends a text although the metadata only name <eos>.
+  EXPECT_THAT(*ReadGenerationConfig(*source, 512)->eos_token_ids, ElementsAre(1, 19));
+  EXPECT_TRUE(ChatTemplate::Load(*source).ok());
+}
+
+TEST_F(GgufTest, SpelledControlTokenStaysText) {
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/gemma3.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto tokenizer = OpenTokenizer(*source);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const std::string text = "<start_of_turn>model<0x41><table>";
+  const auto ids = (*tokenizer)->Encode(text, {.add_special_tokens = false});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  for (const TokenId id : *ids) EXPECT_FALSE((*tokenizer)->IsSpecial(id)) << Raw(id);
+  EXPECT_EQ(ids->back(), TokenId{14});  // not a control token
+  EXPECT_EQ((*tokenizer)->Decode(*ids), text);
+}
+
+TEST_F(GgufTest, MergesFollowScoresThenPieces) {
+  const auto merges = PieceMerges({{"a"}, {"b"}, {"ab", -2}, {"aa", -1}, {"aaa", -1}, {"\n\n"}});
+  ASSERT_TRUE(merges.ok()) << merges.status();
+  EXPECT_THAT(*merges, ElementsAre("a a", "a aa", "aa a", "a b"));
+  EXPECT_THAT(std::string(PieceMerges({{std::string(257, 'a')}}).status().message()),
+              HasSubstr("has 257 bytes, more than 256"));
+}
+
 TEST_F(GgufTest, TokenizerAndTemplateComeFromTheMetadata) {
   const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/llama.gguf"));
   ASSERT_TRUE(source.ok()) << source.status();
@@ -362,6 +449,73 @@ TEST_F(GgufTest, ContradictoryMetadataAreRejected) {
       HasSubstr("7 tokens for the 6 rows of token_embd.weight"));
 }
 
+TEST_F(GgufTest, MetadataOfPiecesAreChecked) {
+  const auto error = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> pairs = more;
+    pairs.push_back(TextPair("tokenizer.ggml.model", "llama"));
+    return Error(SmallFile(pairs));
+  };
+  const std::string no_prefix = Pair("tokenizer.ggml.add_space_prefix", 7, Bytes<uint8_t>(0));
+  const auto scores = [](const std::vector<float>& values) {
+    std::string list = Bytes<uint32_t>(6) + Bytes<uint64_t>(values.size());
+    for (const float value : values) list += Bytes(value);
+    return Pair("tokenizer.ggml.scores", 9, list);
+  };
+  EXPECT_EQ(error({no_prefix, scores({-2, -3, -0.f, -1, 0, 0})}), "");
+  EXPECT_THAT(error({no_prefix}), HasSubstr("tokenizer.ggml.scores: missing"));
+  EXPECT_THAT(error({no_prefix, scores({1, 2})}), HasSubstr("2 scores for 6 tokens"));
+  EXPECT_THAT(error({no_prefix, scores({0, 0, 0, 0, 0, std::numeric_limits<float>::infinity()})}),
+              HasSubstr("that of token 5 is not finite"));
+  EXPECT_THAT(error({scores({0, 0, 0, 0, 0, 0})}),
+              HasSubstr("add_space_prefix: \"none\" is not supported; false is"));
+  EXPECT_THAT(error({Pair("tokenizer.ggml.add_space_prefix", 7, Bytes<uint8_t>(1))}),
+              HasSubstr("add_space_prefix: \"true\" is not supported"));
+  EXPECT_THAT(
+      error({no_prefix, Pair("tokenizer.ggml.remove_extra_whitespaces", 7, Bytes<uint8_t>(1))}),
+      HasSubstr("remove_extra_whitespaces: \"true\" is not supported"));
+  EXPECT_THAT(error({no_prefix, TextPair("tokenizer.ggml.precompiled_charsmap", "x")}),
+              HasSubstr("precompiled_charsmap: \"a normalizer\" is not supported; none is"));
+}
+
+/// What llama.cpp knows of Gemma 3 rather than its files.
+TEST_F(GgufTest, Gemma3TakesWhatLlamaCppKnows) {
+  const auto read = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> pairs = {TextPair("general.architecture", "gemma3")};
+    for (const std::string& pair : SmallPairs()) {
+      std::string renamed = pair;
+      const size_t at = renamed.find("llama.");
+      if (at == 8) renamed = Bytes<uint64_t>(pair[0] + 1) + "gemma3." + pair.substr(8 + 6);
+      if (!renamed.starts_with(Text("general.architecture"))) pairs.push_back(renamed);
+    }
+    pairs.insert(pairs.end(), more.begin(), more.end());
+    return ModelSource::Open(dir_.Write("model.gguf", FileOf(pairs, {kSmallEmbedding}, 768)));
+  };
+  const auto all_full = read({});
+  ASSERT_TRUE(all_full.ok()) << all_full.status();
+  const auto config = ReadModelConfig(*all_full);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, ModelConfig::Architecture::kGemma3);
+  EXPECT_TRUE(config->windows.empty());
+  EXPECT_EQ(config->attention_scale, 0.25);
+  EXPECT_EQ(config->rope_theta, 500000.0);
+
+  const auto windowed = read({IntPair("gemma3.attention.sliding_window", 64),
+                              IntPair("gemma3.attention.sliding_window_pattern", 2),
+                              Pair("gemma3.rope.freq_base_swa", 6, Bytes(2000.0f)),
+                              TextPair("gemma3.rope.scaling.type", "linear"),
+                              Pair("gemma3.rope.scaling.factor", 6, Bytes(8.0f))});
+  ASSERT_TRUE(windowed.ok()) << windowed.status();
+  const auto second = ReadModelConfig(*windowed);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_THAT(second->windows, ElementsAre(64));
+  EXPECT_EQ(second->window_rope_theta, 2000.0);
+  EXPECT_EQ(second->rope_scaling.factor, 8.0);
+
+  const auto capped = read({Pair("gemma3.final_logit_softcapping", 6, Bytes(30.0f))});
+  EXPECT_THAT(std::string(capped.status().message()),
+              HasSubstr("gemma3.final_logit_softcapping: not supported: it may change the result"));
+}
+
 TEST_F(GgufTest, MetadataThatIsNotKnownIsRejected) {
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string file = LlamaBytes();
@@ -371,7 +525,7 @@ TEST_F(GgufTest, MetadataThatIsNotKnownIsRejected) {
     return Error(file.replace(at, from.size(), to));
   };
   EXPECT_THAT(changed(Text("llama"), Text("grogu")),
-              HasSubstr("\"grogu\" is not supported; llama, qwen2, qwen3 are"));
+              HasSubstr("\"grogu\" is not supported; llama, qwen2, qwen3, gemma3 are"));
   EXPECT_THAT(changed("gpt-2", "gpt-9"), HasSubstr("\"gpt-9\" is not supported; qwen2"));
   EXPECT_THAT(changed("gpt2", "bert"), HasSubstr("\"bert\" is not supported"));
   EXPECT_THAT(changed("llama.block_count", "llama.blockXcount"),

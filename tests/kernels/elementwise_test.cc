@@ -48,6 +48,25 @@ TEST(ElementwiseTest, RmsNormMatchesDoublePrecision) {
   });
 }
 
+TEST(ElementwiseTest, AddedRmsNormIsSumOfBoth) {
+  std::mt19937 rng(7);
+  ForEachIsa([&] {
+    for (const int64_t hidden : kSizes) {
+      for (const int64_t num_tokens : {0, 1, 17}) {
+        std::vector<float> x = RandomFloats(rng, num_tokens * hidden);
+        const std::vector<float> weight = RandomFloats(rng, hidden);
+        std::vector<float> y = RandomFloats(rng, num_tokens * hidden);
+        std::vector<float> sum(x.size());
+        ThreadPool pool(2);
+        RmsNormCpu(x.data(), weight.data(), 1e-5f, num_tokens, hidden, sum.data(), pool);
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += y[i];
+        AddRmsNormCpu(x.data(), weight.data(), 1e-5f, num_tokens, hidden, y.data(), pool);
+        ASSERT_TRUE(SameBits(y, sum)) << hidden;
+      }
+    }
+  });
+}
+
 TEST(ElementwiseTest, LayerNormMatchesDoublePrecision) {
   std::mt19937 rng(5);
   constexpr float kEpsilon = 1e-5f;

@@ -68,6 +68,43 @@ FURTHER = {
     "gemma": ("gemma", ROPES["default"][0], dict(tie_word_embeddings=True)),
 }
 
+# Both kinds of layers, with a window shorter than the prompt; what GGUF files leave to llama.cpp is as there.
+GEMMA3 = dict(
+    vocab_size=512,
+    intermediate_size=24,
+    head_dim=12,
+    query_pre_attn_scalar=12,
+    sliding_window=9,
+    num_hidden_layers=7,
+    tie_word_embeddings=True,
+)
+GEMMA3_ROPE = dict(
+    full_attention=dict(rope_type="default", rope_theta=1000.0),
+    sliding_attention=dict(rope_type="default", rope_theta=10000.0),
+)
+# What GGUF files cannot say: another pattern, scale and base of the layers with a window.
+GEMMA3_LINEAR = dict(
+    head_dim=12,
+    query_pre_attn_scalar=3,
+    sliding_window=9,
+    num_hidden_layers=3,
+    sliding_window_pattern=2,
+)
+GEMMA3_LINEAR_ROPE = dict(
+    full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1000.0),
+    sliding_attention=dict(rope_type="default", rope_theta=50.0),
+)
+
+
+def as_old_export(stored):
+    """Writes the fields of Gemma 3's first releases instead of those that transformers 5 saves."""
+    parameters = stored.pop("rope_parameters")
+    stored.pop("layer_types")
+    stored["rope_local_base_freq"] = parameters["sliding_attention"]["rope_theta"]
+    stored["rope_scaling"] = dict(parameters["full_attention"])
+    stored["rope_theta"] = stored["rope_scaling"].pop("rope_theta")
+
+
 def decode(model, prompt):
     """Returns greedy ids, the logits after every LOGITS_EVERY-th, and the smallest gap between the best and the next
     logit, relative to the largest."""
@@ -85,9 +122,12 @@ def decode(model, prompt):
     return greedy, rows, margin
 
 
-def make_case(name, model_type, rope, overrides):
+def make_case(name, model_type, rope, overrides, edit=None):
+    by_type = "full_attention" in rope
     config = AutoConfig.for_model(
-        model_type, **(BASE | overrides), rope_parameters=dict(rope, rope_theta=1000.0)
+        model_type,
+        **(BASE | overrides),
+        rope_parameters=rope if by_type else dict(rope, rope_theta=1000.0),
     )
     config.dtype = torch.float32
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
@@ -112,6 +152,8 @@ def make_case(name, model_type, rope, overrides):
     # Written by transformers for every model; irrelevant for a decoder.
     for key in ("id2label", "label2id", "transformers_version"):
         stored.pop(key, None)
+    if edit is not None:
+        edit(stored)
     golden = dict(
         config=stored,
         tensors=shapes,
@@ -132,3 +174,6 @@ if __name__ == "__main__":
     for case, (architecture, parameters, changes) in FURTHER.items():
         kind, extra = GEMMA if architecture == "gemma" else ARCHITECTURES[architecture]
         make_case(case, kind, parameters, extra | changes)
+    make_case("gemma3", "gemma3_text", GEMMA3_ROPE, GEMMA3)
+    make_case("gemma3_linear", "gemma3_text", GEMMA3_LINEAR_ROPE, GEMMA3_LINEAR)
+    make_case("gemma3_old_export", "gemma3_text", GEMMA3_LINEAR_ROPE, GEMMA3_LINEAR, as_old_export)

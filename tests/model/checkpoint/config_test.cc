@@ -233,6 +233,111 @@ TEST_F(ConfigTest, GemmaScalesEmbeddingsAndShiftsNorms) {
   }
 }
 
+json Gemma3Config() {
+  json config = GoodConfig();
+  config.erase("rope_theta");
+  config.erase("hidden_act");
+  config.erase("tie_word_embeddings");
+  config.update(json::parse(R"({"architectures": ["Gemma3ForCausalLM"], "head_dim": 12,
+      "num_hidden_layers": 8, "model_type": "gemma3_text", "sliding_window": 16,
+      "hidden_activation": "gelu_pytorch_tanh", "attn_logit_softcapping": null,
+      "final_logit_softcapping": null, "use_bidirectional_attention": false})"));
+  return config;
+}
+
+TEST_F(ConfigTest, Gemma3HasDefaultsOfTransformers) {
+  const auto config = Read(Gemma3Config().dump());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, ModelConfig::Architecture::kGemma3);
+  EXPECT_THAT(config->windows, ElementsAre(16, 16, 16, 16, 16, 0, 16, 16));
+  EXPECT_EQ(config->rope_theta, 1e6);
+  EXPECT_EQ(config->window_rope_theta, 1e4);
+  EXPECT_EQ(config->attention_scale, 1.0 / 16.0);  // of a scalar of 256
+  EXPECT_EQ(config->activation, Activation::kGeluTanh);
+  EXPECT_EQ(config->embedding_scale, std::sqrt(32.0));
+  EXPECT_EQ(config->norm_offset, 1.0);
+  EXPECT_TRUE(config->qk_norm && config->output_norms && config->tie_word_embeddings);
+  EXPECT_FALSE(config->qkv_bias);
+  // Of other families too: neither norms nor a base of their own.
+  EXPECT_FALSE(Read(GoodConfig().dump())->output_norms);
+  EXPECT_EQ(Read(GoodConfig().dump())->window_rope_theta, 0.0);
+  EXPECT_EQ(Read(GoodConfig().dump())->attention_scale, 1.0 / std::sqrt(8.0));
+  json patch = Gemma3Config();
+  patch.erase("head_dim");
+  EXPECT_EQ(Read(patch.dump())->head_dim, 256);
+}
+
+TEST_F(ConfigTest, Gemma3ReadsOldAndNewFields) {
+  const auto read = [&](const char* patch) {
+    json config = Gemma3Config();
+    config.update(json::parse(patch));
+    return Read(config.dump());
+  };
+  const auto older = read(R"({"sliding_window_pattern": 3, "rope_theta": 500.0,
+      "rope_local_base_freq": 70.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+      "query_pre_attn_scalar": 16})");
+  ASSERT_TRUE(older.ok()) << older.status();
+  EXPECT_THAT(older->windows, ElementsAre(16, 16, 0, 16, 16, 0, 16, 16));
+  const auto newer = read(R"({"layer_types": ["sliding_attention", "sliding_attention",
+      "full_attention", "sliding_attention", "sliding_attention", "full_attention",
+      "sliding_attention", "sliding_attention"], "query_pre_attn_scalar": 16,
+      "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 500.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 70.0}}})");
+  ASSERT_TRUE(newer.ok()) << newer.status();
+  EXPECT_EQ(newer->windows, older->windows);
+  for (const ModelConfig& config : {*older, *newer}) {
+    EXPECT_EQ(config.rope_theta, 500.0);
+    EXPECT_EQ(config.window_rope_theta, 70.0);
+    EXPECT_EQ(config.rope_scaling.type, RopeScaling::Type::kLinear);
+    EXPECT_EQ(config.rope_scaling.factor, 8.0);
+    EXPECT_EQ(config.attention_scale, 0.25);
+    EXPECT_EQ(config.context_len, 64);
+  }
+  EXPECT_THAT(read(R"({"sliding_window": null, "sliding_window_pattern": 1})")->windows, IsEmpty());
+}
+
+TEST_F(ConfigTest, Gemma3RejectsWhatChangesTheResult) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"final_logit_softcapping": 30.0})", "final_logit_softcapping = 30.0"},
+      {R"({"attn_logit_softcapping": 50.0})", "attn_logit_softcapping = 50.0"},
+      {R"({"use_bidirectional_attention": true})", "use_bidirectional_attention = true"},
+      {R"({"hidden_activation": "gelu"})", "hidden_activation = \"gelu\" is not supported"},
+      {R"({"attention_bias": true})", "attention_bias = true"},
+      {R"({"sliding_window": null})", "sliding_window = null"},
+      {R"({"rope_scaling": {"rope_type": "yarn", "factor": 8.0}})", "only \"default\" and"},
+      {R"({"rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_parameters": {}})",
+       "next to rope_parameters only null is"},
+      {R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})",
+       "rope_parameters: \"rope_theta\" = 1000000.0 is not supported"},
+      {R"({"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 8.0}}})",
+       "rope_type = \"linear\" is not supported"}};
+  for (const auto& [patch, message] : cases) {
+    SCOPED_TRACE(patch);
+    json config = Gemma3Config();
+    config.update(json::parse(patch));
+    const absl::Status status = Read(config.dump()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+  const std::pair<const char*, const char*> invalid[] = {
+      {R"({"query_pre_attn_scalar": 0})", "query_pre_attn_scalar = 0 not in (0, 1e+06]"},
+      {R"({"sliding_window_pattern": 0})", "sliding_window_pattern = 0 not in [1, 1024]"},
+      {R"({"rope_local_base_freq": -1})", "rope_local_base_freq = -1 not in"},
+      {R"({"rope_parameters": {"full_attention": 3}})", "full_attention = 3 is not an object"},
+      {R"({"rope_local_base_freq": 5.0, "rope_parameters": {"sliding_attention":
+           {"rope_theta": 6.0}}})",
+       "contradicts the model's rope_local_base_freq = 5"}};
+  for (const auto& [patch, message] : invalid) {
+    SCOPED_TRACE(patch);
+    json config = Gemma3Config();
+    config.update(json::parse(patch));
+    const absl::Status status = Read(config.dump()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+}
+
 TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithValue) {
   struct Case {
     const char* patch;
@@ -270,6 +375,7 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithValue) {
                     "zero_point": false}})",
                 "zero_point = false"},
            Case{R"({"sliding_window": 4096})", "sliding_window = 4096"},
+           Case{R"({"query_pre_attn_scalar": 256})", "query_pre_attn_scalar = 256"},
            Case{R"({"attention_multiplier": 0.1})", "attention_multiplier = 0.1"},
            Case{R"({"logits_scaling": 8.0})", "logits_scaling = 8.0"},
            Case{R"({"logit_scale": 0.25})", "logit_scale = 0.25"},

@@ -43,6 +43,7 @@ TEST(OtherModelsTest, RejectionNamesArchitectureAndSupportedOnes) {
       {"T5ForConditionalGeneration", "T5, an encoder-decoder"},
       {"MT5EncoderModel", "mT5"},
       {"GPT2LMHeadModel", "GPT-2"},
+      {"Gemma3ForConditionalGeneration", "Gemma 3 for texts and pictures"},
       {"SiglipModel", "SigLIP"},
       {"Siglip2Model", "SigLIP"},
       {"BartForConditionalGeneration", "BART"},
