@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 
 namespace shortlist {
 namespace {
@@ -21,7 +20,7 @@ struct Merge {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> PieceMerges(const std::vector<ScoredPiece>& pieces) {
-  absl::flat_hash_set<absl::string_view> texts;
+  std::unordered_set<std::string_view> texts;
   texts.reserve(pieces.size());
   for (const auto& [text, score] : pieces) {
     if (text.size() > kMaxPieceBytes) {
@@ -29,16 +28,13 @@ absl::StatusOr<std::vector<std::string>> PieceMerges(const std::vector<ScoredPie
                                                      text.size(), " bytes, more than ",
                                                      kMaxPieceBytes));
     }
-    texts.emplace(text.data(), text.size());
+    texts.insert(text);
   }
-  const auto contains = [&](std::string_view part) {
-    return texts.contains(absl::string_view(part.data(), part.size()));
-  };
   std::vector<Merge> merges;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const std::string_view text = pieces[i].text;
     for (size_t cut = 1; cut < text.size(); ++cut) {
-      if (!contains(text.substr(0, cut)) || !contains(text.substr(cut))) continue;
+      if (!texts.contains(text.substr(0, cut)) || !texts.contains(text.substr(cut))) continue;
       merges.push_back({static_cast<int32_t>(i), static_cast<int32_t>(cut)});
     }
     if (merges.size() > kMaxMerges) {
