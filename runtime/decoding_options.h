@@ -18,6 +18,7 @@ class Sketch;
 class VocabBase;
 struct SketchLearning;  // runtime/decoding.h
 
+/// Rows that a sketch chooses for each draft token, in addition to a vocabulary list.
 constexpr int64_t kDefaultSketchRows = 256;
 
 /// How models decode, independent of the scheduler.

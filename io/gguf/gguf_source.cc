@@ -136,6 +136,10 @@ absl::StatusOr<std::vector<float>> ReadRopeFactors(const std::vector<GgufFile>& 
   for (const GgufFile& file : files) {
     const auto found = file.tensors.find(kRopeFactors);
     if (found == file.tensors.end()) continue;
+    if (!factors.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.file.path(), ": tensor ", kRopeFactors, " is in an earlier part too"));
+    }
     const TensorEntry& entry = found->second;
     if (entry.dtype != DType::kF32 || entry.shape.size() != 1 || entry.shape[0] > kMaxRopeFactors) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -417,6 +417,17 @@ TEST_F(GgufTest, RopeFactorsAreTheScalingOfLlama3) {
   EXPECT_EQ(scaling.high_freq_factor, 4.0);
   EXPECT_EQ(scaling.original_max_position_embeddings, 8192);
 
+  const auto part = [&](uint32_t number, const std::vector<std::string>& pairs) {
+    std::vector<std::string> all = pairs;
+    all.push_back(IntPair("split.count", 2));
+    all.push_back(IntPair("split.no", number));
+    return FileOf(all, {{"rope_freqs.weight", {8}, 0, 0}}, 32);
+  };
+  const std::string first = dir_.Write("m-00001-of-00002.gguf", part(0, SmallPairs()));
+  dir_.Write("m-00002-of-00002.gguf", part(1, {}));
+  EXPECT_THAT(std::string(ModelSource::Open(first).status().message()),
+              HasSubstr("m-00002-of-00002.gguf: tensor rope_freqs.weight is in an earlier part"));
+
   std::vector<float> others = factors;
   others[4] = 3.3f;
   EXPECT_THAT(Error(file(others, {})), HasSubstr("does not hold the factors of Llama 3's scaling"));
