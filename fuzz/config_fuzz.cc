@@ -14,6 +14,8 @@
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "nlohmann/json.hpp"
+#include "request/sampling_params.h"
+#include "request/sampling_table.h"
 
 namespace shortlist {
 namespace {
@@ -64,8 +66,13 @@ void Run(const std::string& input) {
   const auto own = ParseGenerationConfig(ConfigFields("generation_config.json", *generation),
                                          config->vocab_size);
   if (!own.ok()) return;
-  const double top_p = own->sampling.top_p.value_or(1.0);
-  SHORTLIST_CHECK(top_p > 0 && top_p <= 1);
+  SamplingParams params;
+  own->sampling.ApplyTo(params);
+  for (const SamplingField& field : kSamplingFields) {
+    const double value = field.Get(params);
+    SHORTLIST_CHECK(value >= field.range.low && value <= field.range.high);
+    SHORTLIST_CHECK(!field.range.above_low || value > field.range.low);
+  }
 }
 
 }  // namespace

@@ -20,8 +20,6 @@
 namespace shortlist {
 namespace {
 
-constexpr int64_t kContext = 384;  // slots of one lane; longer sequences are cut by max_new_tokens
-
 /// At most `count` prompts of a JSONL file, `prompt` or the first of `turns`, cut to `max_len`
 /// tokens.
 std::vector<std::vector<TokenId>> ReadPrompts(const std::string& path, int64_t count,
@@ -171,17 +169,19 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
 }
 
 RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const RunConfig& config) {
-  const int64_t num_slots = config.batch * kContext;
+  const int64_t num_slots = config.batch * kLaneSlots;
   std::shared_ptr<const HeadOnDevice> device;
   if (config.device != nullptr) device = CopyHead(config.drafter, *config.device);
-  std::unique_ptr<ChainDrafter> drafter = NewDrafter(config.drafter, num_slots, device);
+  std::unique_ptr<ChainDrafter> own_drafter;
+  if (config.kept_drafter == nullptr) own_drafter = NewDrafter(config.drafter, num_slots, device);
+  ChainDrafter* const drafter =
+      config.kept_drafter != nullptr ? config.kept_drafter : own_drafter.get();
   if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
     drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, device);
   }
-  if (config.fitter != nullptr) drafter->LearnSketch(*config.fitter, kSketchRows, pool_);
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   DynamicVocabularyManager* const used = config.sizer != nullptr ? config.sizer_vocab : vocab.get();
-  auto engine = SpeculativeEngine::Create(*target_, drafter.get(), used,
+  auto engine = SpeculativeEngine::Create(*target_, drafter, used,
                                           {.num_draft_tokens = config.num_draft_tokens,
                                            .draft_p_min = config.draft_p_min,
                                            .now_ms = config.now_ms,
@@ -211,7 +211,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
     std::vector<StepWork> running;
     for (const auto& sequence : owned) {
       running.push_back(
-          {sequence.get(), std::span(slots).subspan(running.size() * kContext, kContext)});
+          {sequence.get(), std::span(slots).subspan(running.size() * kLaneSlots, kLaneSlots)});
     }
     const auto prefilled = [](const StepWork& work) { return work.sequence->prefilled(); };
     while (!std::all_of(running.begin(), running.end(), prefilled)) {

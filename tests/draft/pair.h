@@ -16,7 +16,6 @@
 #include "model/eagle_model.h"
 #include "request/sampling_params.h"
 #include "sketch/sketch.h"
-#include "sketch/sketch_fitter.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {
@@ -39,6 +38,8 @@ enum class VocabKind {
   kSketch,  // kSketchRows rows by a sketch of the drafter's head alone, and nothing else
 };
 inline constexpr int64_t kSketchRows = 128;
+/// KV slots of one request; max_new_tokens cuts longer sequences.
+inline constexpr int64_t kLaneSlots = 384;
 
 const char* Name(DrafterKind kind);
 const char* Name(VocabKind kind);
@@ -59,7 +60,7 @@ struct RunConfig {
   bool count_up_seeds = true;          // request i uses sampling.seed + i
   VocabSizer* sizer = nullptr;         // of sizer_vocab, which is used in place of `vocab`
   DynamicVocabularyManager* sizer_vocab = nullptr;
-  SketchFitter* fitter = nullptr;  // of the drafter's head: it chooses kSketchRows rows
+  ChainDrafter* kept_drafter = nullptr;  // of kind `drafter`, used in place of a new one
 
   std::string ToString() const;
 };

@@ -200,7 +200,10 @@ TEST_F(StepCoverageEngineTest, SketchIsLearnedOnlineAndOutputKept) {
                                  return absl::OkStatus();
                                },
                            .moments = [](const StateMoments&) { return absl::OkStatus(); }});
-      config.fitter = &fitter;
+      // Kept for all runs: the fitter returns a sketch once.
+      const auto drafter = pair_->NewDrafter(kind, config.batch * kLaneSlots);
+      drafter->LearnSketch(fitter, kSketchRows, pair_->pool());
+      config.kept_drafter = drafter.get();
       config.sizer = &sizer;
       config.sizer_vocab = manager.get();
       config.vocab = VocabKind::kFullHead;
