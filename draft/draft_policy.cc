@@ -2,28 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace shortlist {
 namespace {
 
 constexpr double kDecay = 1.0 - 1.0 / 32;
-// Steps before drafting may be stopped: acceptance varies from step to step.
-constexpr int64_t kTrialSteps = 24;
-constexpr int64_t kSureSteps = 48;
-constexpr int64_t kExploreEvery = 128;
-// A failed trial is followed by a rest that lasts this many times the time it lost.
-constexpr double kRestOfLoss = 32.0;
-constexpr double kMostRest = 4096;
-constexpr int64_t kShortRests = 2;
-// The shortest rest in steps; doubled after each further failed trial.
-constexpr int64_t kFirstRest = 64;
-constexpr int64_t kMostDoublings = 5;
-// Drafts that lose less than this are within measurement noise.
-constexpr double kLoss = 0.98;
-// In a trial the noise is larger.
-constexpr double kClearLoss = 0.85;
-// One step in this many is plain, in a trial and later.
-constexpr int64_t kProbeEarly = 16, kProbeLate = 64;
 // Upper bound of the catch-up time of a draft, as a multiple of its passes' usual time. Longer
 // ones are taken for pauses.
 constexpr double kMostCatchUp = 200.0;
@@ -33,109 +17,195 @@ constexpr double kFewTokens = 16.0;
 // Before costs are known: a draft pass with its row takes about a third of a token's time.
 constexpr double kUsualPass = 0.35;
 constexpr double kUsualRow = 0.14;
+// Acceptance before any verdict, its weight in tokens, and that of the verdicts that count.
+constexpr double kUsualAcceptance = 0.8;
+constexpr double kFewVerdicts = 32.0, kManyVerdicts = 512.0;
+// No policy can hope for a higher acceptance.
+constexpr double kHighestAcceptance = 0.98;
+constexpr int64_t kTryEvery = 512;
+// The longest chain of a forecast.
+constexpr int64_t kForecastTokens = 8;
+// Time to be saved for the time of computing a prompt, which is spent for certain.
+constexpr double kReturn = 2.0;
+
+// Passes over at least so many rows are bound by arithmetic.
+constexpr int64_t kManyRows = 32;
+// The least time may rise by this factor per pass: the load of the machine changes.
+constexpr double kLeastTimeRise = 1.02;
 
 }  // namespace
 
-bool DraftWorth::TakeStep() {
-  if (rest_ > 0) return false;
-  const int64_t taken = num_taken_++;
-  return taken < 2 * kTrialSteps ? taken % kProbeEarly != kProbeEarly - 1
-                                 : taken % kProbeLate != kProbeLate - 1;
+void DraftPolicy::LeastTime::Add(double ms) {
+  if (!(ms > 0.0) || !std::isfinite(ms)) return;
+  ms_ = ms_ == 0.0 ? ms : std::min(ms, ms_ * kLeastTimeRise);
 }
 
-bool DraftWorth::explores() const {
-  if (num_steps_ < kTrialSteps) return !has_rested_;
-  return num_steps_ % kExploreEvery == 0;
-}
-
-void DraftWorth::Add(double saved_ms, double spent_ms, double plain_ms) {
-  saved_ms_ = saved_ms_ * kDecay + saved_ms;
-  spent_ms_ = spent_ms_ * kDecay + spent_ms;
-  lost_ms_ += spent_ms - saved_ms;
-  if (++num_steps_ < kTrialSteps) return;
-  const bool is_sure = num_steps_ >= kSureSteps;
-  if (saved_ms_ >= (is_sure ? kLoss : kClearLoss) * spent_ms_) {
-    if (is_sure) num_rests_ = 0, lost_ms_ = 0.0;
-    return;
-  }
-  // The first rests are short, regardless of the loss: a trial can be unlucky.
-  const int64_t least = kFirstRest << std::min(num_rests_, kMostDoublings);
-  const double steps = kRestOfLoss * lost_ms_ / std::max(plain_ms, 1e-9);
-  rest_ = num_rests_ < kShortRests
-              ? least
-              : std::max(least, static_cast<int64_t>(std::clamp(steps, 0.0, kMostRest)));
-  ++num_rests_;
-  has_rested_ = true;
-  num_steps_ = num_taken_ = 0;
-  saved_ms_ = spent_ms_ = lost_ms_ = 0.0;
-}
+DraftPolicy::DraftPolicy() : acceptance_(kUsualAcceptance), num_verdicts_(kFewVerdicts) {}
 
 int DraftPolicy::LoadOf(int64_t num_requests) {
   const auto octave = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(num_requests, 1))) - 1;
   return std::min(static_cast<int>(octave), kLoads - 1);
 }
 
-bool DraftPolicy::TakeStep(int64_t num_requests) {
-  return loads_[LoadOf(num_requests)].worth.TakeStep();
+void DraftPolicy::LeastTime::LimitTo(double ms) { ms_ = std::min(ms_, std::max(ms, 0.0)); }
+
+void DraftPolicy::AddPrefill(int64_t num_rows, double ms) {
+  if (num_rows >= kManyRows) prefill_row_.Add(ms / static_cast<double>(num_rows));
 }
 
-bool DraftPolicy::Rests(int64_t num_requests) const {
-  return loads_[LoadOf(num_requests)].worth.rests();
+void DraftPolicy::AddHead(int64_t num_rows, double ms) {
+  if (num_rows >= kManyRows) head_row_.Add(ms / static_cast<double>(num_rows));
+}
+
+void DraftPolicy::AddDraft(int64_t num_requests, double ms) {
+  draft_.Add(num_requests, ms);
+  draft_pass_.Add(ms);
+}
+
+void DraftPolicy::AddDraftPrefill(int64_t num_rows, double ms) {
+  if (num_rows >= kManyRows) draft_prefill_row_.Add(ms / static_cast<double>(num_rows));
+}
+
+/// Returns the time of the target's arithmetic.
+double DraftPolicy::LeastMs(int64_t num_rows) const {
+  return static_cast<double>(num_rows) * (prefill_row_.ms() + head_row_.ms());
+}
+
+double DraftPolicy::VerifyMs(int64_t num_rows) const {
+  return std::max(verify_.Of(num_rows), LeastMs(num_rows));
 }
 
 double DraftPolicy::PlainRate(int64_t num_requests) const {
-  const double ms = verify_.Of(num_requests);
+  const double ms = VerifyMs(num_requests);
   return ms > 0.0 ? static_cast<double>(num_requests) / ms : 0.0;
+}
+
+/// Returns tokens per millisecond of the best chain length at the least possible costs, if each
+/// drafted token is accepted with probability `acceptance` where all before it are.
+double DraftPolicy::HighestRate(int64_t num_requests, double acceptance) const {
+  const auto requests = static_cast<double>(num_requests);
+  const double plain_ms = VerifyMs(num_requests);
+  const double pass_ms = std::max(draft_pass_.ms(), draft_prefill_row_.ms() * requests);
+  double best = 0.0, tokens = requests, probability = 1.0;
+  for (int64_t length = 1; length <= kForecastTokens; ++length) {
+    probability *= acceptance;
+    tokens += requests * probability;
+    const double ms = std::max(plain_ms, LeastMs(num_requests * (length + 1))) +
+                      static_cast<double>(length) * pass_ms;
+    best = std::max(best, tokens / ms);
+  }
+  return best;
+}
+
+/// False if drafts cannot pay at this load, however good they are.
+bool DraftPolicy::CanPay(int64_t num_requests) const {
+  return verify_.empty() || HighestRate(num_requests, kHighestAcceptance) > PlainRate(num_requests);
+}
+
+/// True if drafts cannot pay, or not even the first token of a chain at the measured costs. False
+/// in every kTryEvery-th such step.
+bool DraftPolicy::IsHopeless(int64_t num_requests, int64_t num_drafting) const {
+  if (loads_[LoadOf(num_requests)].num_hopeless % kTryEvery == kTryEvery - 1) return false;
+  if (!CanPay(num_requests)) return true;
+  if (num_requests == 1) return false;  // DraftWorth finds that out, at little cost
+  const double step_ms =
+      draft_.Of(num_drafting) + VerifyMs(num_requests + num_drafting) - VerifyMs(num_requests);
+  return PlainRate(num_requests) * step_ms / static_cast<double>(num_drafting) >=
+         kHighestAcceptance;
+}
+
+bool DraftPolicy::TakeStep(int64_t num_requests, int64_t num_drafting) {
+  Load& load = loads_[LoadOf(num_requests)];
+  // The time of a plain step is known by measurement for one request only.
+  if (num_requests > 1 && !load.knows_plain) return false;
+  return !IsHopeless(num_requests, num_drafting) && load.worth.TakeStep();
+}
+
+bool DraftPolicy::Rests(int64_t num_requests) const {
+  return loads_[LoadOf(num_requests)].worth.rests() || IsHopeless(num_requests, num_requests);
+}
+
+/// Hopes for at least the usual acceptance: what was measured may have been other text, and
+/// DraftWorth sees what does not pay.
+bool DraftPolicy::PaysBack(int64_t num_requests, int64_t num_missing, int64_t num_wanted) const {
+  if (verify_.empty()) return true;
+  if (Rests(num_requests)) return false;
+  const double drafted = HighestRate(num_requests, std::max(acceptance_, kUsualAcceptance));
+  const double saved_ms = 1.0 / PlainRate(num_requests) - 1.0 / drafted;  // per token
+  return saved_ms * static_cast<double>(num_wanted) >=
+         kReturn * draft_prefill_row_.ms() * static_cast<double>(num_missing);
 }
 
 double DraftPolicy::DraftedRate(int64_t num_requests) const {
   const Load& load = loads_[LoadOf(num_requests)];
-  return load.ms > 0.0 && load.emitted >= kFewTokens ? load.emitted / load.ms : 0.0;
+  if (load.plain_emitted <= 0.0 || load.emitted < kFewTokens) return 0.0;
+  return PlainRate(num_requests) * load.emitted / load.plain_emitted;
 }
 
-ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t max_tokens) const {
+ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t num_drafting,
+                                        int64_t max_tokens) const {
   ChainThresholds thresholds;
   thresholds.pass.assign(max_tokens, kUsualPass);
   thresholds.row.assign(max_tokens, kUsualRow);
   if (draft_.empty() || verify_.empty()) return thresholds;
   const double rate = std::max(PlainRate(num_requests), DraftedRate(num_requests));
-  const bool explores = loads_[LoadOf(num_requests)].worth.explores();
-  const auto requests = static_cast<double>(num_requests);
-  const double pass_ms = draft_.Of(num_requests) / requests;
-  double before_ms = verify_.Of(num_requests);
+  const bool explores = num_requests == 1 && loads_[0].worth.explores();
+  const auto drafting = static_cast<double>(num_drafting);
+  const double pass_ms = draft_.Of(num_drafting) / drafting;
+  double before_ms = VerifyMs(num_requests);
   for (int64_t length = 0; length < max_tokens; ++length) {
-    // All requests' chains are assumed to be as long as this one.
-    const double with_ms = verify_.Of(num_requests * (length + 2));
-    const double row_ms = (with_ms - before_ms) / requests;
+    // All chains are assumed to be as long as this one.
+    const double with_ms = VerifyMs(num_requests + num_drafting * (length + 1));
+    const double row_ms = (with_ms - before_ms) / drafting;
     before_ms = with_ms;
     const double row = rate * row_ms, pass = rate * (pass_ms + row_ms);
-    thresholds.row[length] = explores ? std::min(row, kUsualRow) : row;
-    thresholds.pass[length] = explores ? std::min(pass, kUsualPass) : pass;
+    thresholds.row[length] = explores ? std::min(row, std::max(kUsualRow, row / 3)) : row;
+    thresholds.pass[length] = explores ? std::min(pass, std::max(kUsualPass, pass / 3)) : pass;
   }
   return thresholds;
+}
+
+void DraftPolicy::AddVerdicts(int64_t num_judged, int64_t num_accepted) {
+  if (num_judged < 1) return;
+  const auto judged = static_cast<double>(num_judged);
+  const double rate = static_cast<double>(num_accepted) / judged;
+  acceptance_ += (rate - acceptance_) * judged / (num_verdicts_ + judged);
+  num_verdicts_ = std::min(num_verdicts_ + judged, kManyVerdicts);
 }
 
 void DraftPolicy::AddStep(const Step& step) {
   if (step.num_requests < 1) return;
   verify_.Add(step.num_rows, step.verify_ms);
+  head_row_.LimitTo(step.verify_ms / static_cast<double>(step.num_rows) - prefill_row_.ms());
   Load& load = loads_[LoadOf(step.num_requests)];
-  if (step.num_drafting < 1 || step.num_passes < 1) return load.worth.AddPlain();
+  if (IsHopeless(step.num_requests, step.num_requests) ||
+      load.num_hopeless % kTryEvery == kTryEvery - 1) {
+    ++load.num_hopeless;
+  }
+  load.worth.AddCatchUp(step.catch_up_ms);
+  if (step.num_drafting < 1 || step.num_passes < 1) {
+    load.knows_plain = true;
+    return load.worth.AddPlain();
+  }
+  AddVerdicts(step.num_judged, step.num_accepted);
   const auto num_passes = static_cast<double>(step.num_passes);
   if (step.caught_up) {
     if (draft_.empty()) return;  // the usual time of a pass is unknown, so the catch-up time is too
     const double usual_ms = num_passes * draft_.Of(step.num_drafting);
     load.worth.AddCatchUp(std::clamp(step.draft_ms - usual_ms, 0.0, kMostCatchUp * usual_ms));
   } else {
-    draft_.Add(step.num_drafting, step.draft_ms / num_passes);
+    AddDraft(step.num_drafting, step.draft_ms / num_passes);
   }
   // Use expected costs, so that a pause of the process does not count.
-  const double ms = num_passes * draft_.Of(step.num_drafting) + verify_.Of(step.num_rows);
+  const double plain_ms = VerifyMs(step.num_requests);
+  const double ms = num_passes * draft_.Of(step.num_drafting) + VerifyMs(step.num_rows);
   load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
-  load.ms = load.ms * kDecay + ms;
-  const double plain_ms = verify_.Of(step.num_requests);
+  load.plain_emitted = load.plain_emitted * kDecay + ms * PlainRate(step.num_requests);
   const double further = static_cast<double>(step.num_emitted - step.num_requests);
-  load.worth.Add(further * plain_ms / static_cast<double>(step.num_requests), ms - plain_ms,
-                 plain_ms);
+  load.worth.Add(step.num_drafting, further * plain_ms / static_cast<double>(step.num_requests),
+                 ms - plain_ms, plain_ms);
+  // The next trial may meet other requests.
+  if (load.worth.rests()) load.emitted = load.plain_emitted = 0.0;
 }
 
 }  // namespace shortlist

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "draft/cost_curve.h"
+#include "draft/draft_worth.h"
 
 namespace shortlist {
 
@@ -16,41 +17,19 @@ struct ChainThresholds {
   std::vector<double> row;   // if the token costs the row alone (a copied token)
 };
 
-/// Tracks whether drafting pays: milliseconds saved against milliseconds spent, over recent steps.
-/// If it does not pay, drafting rests, longer each time, and is then tried again for some steps.
-class DraftWorth {
- public:
-  /// True if the next step should draft. Occasionally false, so that the time of a plain step stays
-  /// known.
-  bool TakeStep();
-  bool rests() const { return rest_ > 0; }
-  /// Records a step without a draft; shortens a rest by one step.
-  void AddPlain() { rest_ -= rest_ > 0 ? 1 : 0; }
-  /// True if the next drafted step serves to measure what drafting costs and saves.
-  bool explores() const;
-  /// Records a drafted step that saved and spent these milliseconds; `plain_ms`: time of a plain
-  /// step.
-  void Add(double saved_ms, double spent_ms, double plain_ms);
-  /// Records time for computing tokens missed during a rest, or a prompt: a cost of the trial.
-  void AddCatchUp(double ms) { lost_ms_ += ms; }
-
- private:
-  double saved_ms_ = 0.0, spent_ms_ = 0.0;  // decayed
-  double lost_ms_ = 0.0;                    // since the last rest, including catch-up
-  int64_t num_taken_ = 0;                   // steps that could have drafted, since the last rest
-  int64_t num_steps_ = 0;                   // steps that drafted, since the last rest
-  int64_t rest_ = 0;                        // steps left to rest
-  int64_t num_rests_ = 0;                   // since drafting last paid
-  bool has_rested_ = false;
-};
-
-/// Decides by measured costs how far to draft, to maximise tokens per millisecond.
+/// Decides by measured costs whether and how far to draft, to maximise tokens per millisecond.
 ///
 /// In the long run a policy emits tokens at some rate per millisecond. A further token with
 /// probability p and a cost of c milliseconds raises the rate as long as p / c exceeds it (the
 /// renewal reward theorem; Dinkelbach 1967). The policy uses the measured rate, and at least that
 /// of plain decoding. Costs are those of a draft pass by requests and of the target's pass by rows.
 /// Rates and DraftWorth are kept per number of requests, in octaves.
+///
+/// Nothing is drafted where even the best chains would be slower than plain decoding: chains that
+/// are nearly always accepted, at the lowest possible cost. The target's pass takes at least as
+/// long as a plain step, and as a prompt of as many tokens. With many requests the latter decides,
+/// because arithmetic bounds the pass. One such step in 512 drafts all the same, because what was
+/// measured may be wrong.
 ///
 /// Uses neither randomness nor token ids, so rejection sampling stays exact. A pure function of its
 /// input: no clock. Used by the engine's thread.
@@ -65,43 +44,88 @@ class DraftPolicy {
     int64_t num_rows = 0;  // of the target's pass
     double verify_ms = 0.0;
     int64_t num_emitted = 0;
-    // The draft also computed tokens older than those that the last step emitted.
-    bool caught_up = false;
+    int64_t num_judged = 0;    // drafted tokens that the target accepted or replaced
+    int64_t num_accepted = 0;  // of these
+    bool caught_up = false;    // the draft's passes include tokens that it lacked
+    double catch_up_ms = 0.0;  // other passes of the draft, over tokens that it lacked
   };
 
-  /// Records that the target's pass over `num_rows` rows took `ms`, measured before the first step.
+  DraftPolicy();
+
+  // Passes measured before the first step or outside of steps.
+
+  /// The target's pass over `num_rows` rows, all of them scored.
   void AddVerify(int64_t num_rows, double ms) { verify_.Add(num_rows, ms); }
+  /// The target's layers over `num_rows` tokens of prompts.
+  void AddPrefill(int64_t num_rows, double ms);
+  /// The target's head over `num_rows` rows.
+  void AddHead(int64_t num_rows, double ms);
+  /// A draft pass for `num_requests` requests.
+  void AddDraft(int64_t num_requests, double ms);
+  /// The draft's pass over `num_rows` tokens of prompts.
+  void AddDraftPrefill(int64_t num_rows, double ms);
 
-  /// True if a step of `num_requests` requests that may draft should draft.
-  bool TakeStep(int64_t num_requests);
+  /// True if the next step, of `num_requests` requests of which `num_drafting` can draft, should
+  /// draft.
+  bool TakeStep(int64_t num_requests, int64_t num_drafting);
 
-  /// True if steps of this many requests rest, so that the next TakeStep() returns false.
+  /// True if steps of this many requests do not draft at present.
   bool Rests(int64_t num_requests) const;
 
-  /// Thresholds for chains of at most `max_tokens` tokens in a step of `num_requests` requests.
-  /// Before costs are known: those of a typical draft. The typical thresholds also bound those of
-  /// the first steps and of every 128th step; otherwise a cost that was measured too high would
-  /// never be measured again.
-  ChainThresholds Thresholds(int64_t num_requests, int64_t max_tokens) const;
+  /// True if drafts among `num_requests` requests may save twice the time in `num_wanted` tokens
+  /// that the draft needs for `num_missing` tokens that it has not computed.
+  bool PaysBack(int64_t num_requests, int64_t num_missing, int64_t num_wanted) const;
+
+  /// Thresholds for chains of at most `max_tokens` tokens in a step of `num_requests` requests, of
+  /// which `num_drafting` draft. Before costs are known: those of a typical draft. In the first and
+  /// every 128th step of one request the thresholds are a third, but at least the typical ones;
+  /// otherwise a cost that was measured too high would never be measured again.
+  ChainThresholds Thresholds(int64_t num_requests, int64_t num_drafting, int64_t max_tokens) const;
 
   void AddStep(const Step& step);
 
   // Current estimates; 0 before any measurement.
   double DraftMs(int64_t num_requests) const { return draft_.Of(num_requests); }
-  double VerifyMs(int64_t num_rows) const { return verify_.Of(num_rows); }
+  /// At least the time that as many tokens of a prompt would take.
+  double VerifyMs(int64_t num_rows) const;
   /// Tokens per millisecond: of plain decoding, and as measured with drafts.
   double PlainRate(int64_t num_requests) const;
   double DraftedRate(int64_t num_requests) const;
 
  private:
   struct Load {
-    double emitted = 0.0, ms = 0.0;  // decayed, over drafted steps
+    // Decayed, over drafted steps: emitted tokens, and those of plain decoding in the same time.
+    double emitted = 0.0, plain_emitted = 0.0;
     DraftWorth worth;
+    bool knows_plain = false;  // a plain step was measured
+    int64_t num_hopeless = 0;  // steps in which drafts could not pay
   };
+
+  /// The least time of a kind of pass; 0 before any.
+  class LeastTime {
+   public:
+    void Add(double ms);
+    void LimitTo(double ms);
+    double ms() const { return ms_; }
+
+   private:
+    double ms_ = 0.0;
+  };
+
   static constexpr int kLoads = 12;
   static int LoadOf(int64_t num_requests);
+  double LeastMs(int64_t num_rows) const;
+  double HighestRate(int64_t num_requests, double acceptance) const;
+  bool CanPay(int64_t num_requests) const;
+  bool IsHopeless(int64_t num_requests, int64_t num_drafting) const;
+  void AddVerdicts(int64_t num_judged, int64_t num_accepted);
 
   CostCurve draft_, verify_;
+  LeastTime draft_pass_;  // for any number of requests
+  // A row of a pass over many.
+  LeastTime prefill_row_, head_row_, draft_prefill_row_;
+  double acceptance_;    // share of recent judged tokens that were accepted
+  double num_verdicts_;  // weight of acceptance_
   std::array<Load, kLoads> loads_;
 };
 

@@ -8,6 +8,7 @@
 
 namespace shortlist {
 
+/// True if the drafter may compute keys and values for `sequence`.
 bool DraftSide::DraftsFor(const Sequence& sequence) const {
   return drafter_ != nullptr && sequence.speculates() &&
          sequence.prompt_len() < drafter_->context_len();
@@ -18,8 +19,24 @@ bool DraftSide::HasState(const Sequence& sequence) const {
   return speculation != nullptr && speculation->draft_state != nullptr;
 }
 
+bool DraftSide::NeedsDraftedPrefix(const Sequence& sequence) const {
+  return DraftsFor(sequence) && drafter_->needs_features();
+}
+
+bool DraftSide::CanDraft(const Sequence& sequence) const {
+  return HasState(sequence) || (DraftsFor(sequence) && !drafter_->needs_features());
+}
+
+bool DraftSide::Start(const StepWork& work) {
+  Sequence& sequence = *work.sequence;
+  if (HasState(sequence) || !CanDraft(sequence)) return HasState(sequence);
+  const int64_t written = drafter_->WrittenLen(work.kv_slots.first(sequence.cached_len));
+  SpeculationOf(sequence).draft_state = drafter_->NewState(written);
+  return true;
+}
+
 int64_t DraftSide::ShareableLen(const Sequence& sequence) const {
-  if (!DraftsFor(sequence)) return sequence.cached_len;
+  if (!NeedsDraftedPrefix(sequence)) return sequence.cached_len;
   const Speculation* const speculation = FindSpeculation(sequence);
   if (speculation == nullptr) return 0;
   if (speculation->draft_state == nullptr) return speculation->shareable_len;
@@ -27,7 +44,7 @@ int64_t DraftSide::ShareableLen(const Sequence& sequence) const {
 }
 
 void DraftSide::Adopt(Sequence& sequence, int64_t len) {
-  const bool drafts = DraftsFor(sequence) && len <= drafter_->context_len();
+  const bool drafts = NeedsDraftedPrefix(sequence) && len <= drafter_->context_len();
   Speculation& speculation = SpeculationOf(sequence);
   speculation.draft_state = drafts ? drafter_->NewState(len) : nullptr;
   speculation.shareable_len = 0;
@@ -35,7 +52,10 @@ void DraftSide::Adopt(Sequence& sequence, int64_t len) {
 
 void DraftSide::Accept(const StepWork& work, const Matrix& features) {
   Sequence& sequence = *work.sequence;
-  if (!DraftsFor(sequence)) return;
+  if (drafter_ == nullptr) return;
+  drafter_->Overwritten(
+      work.kv_slots.subspan(sequence.cached_len - features.rows(), features.rows()));
+  if (!NeedsDraftedPrefix(sequence)) return;
   if (sequence.finished() && !LacksPrompt(work)) return;
   std::unique_ptr<DrafterState>& draft_state = SpeculationOf(sequence).draft_state;
   if (sequence.cached_len > drafter_->context_len()) {  // too long for this drafter from now on
@@ -66,25 +86,28 @@ void DraftSide::CompletePrompts(std::span<const StepWork> work) {
     const bool drafts = HasState(*of.sequence);
     if (of.sequence->finished() && drafts && LacksPrompt(of)) ended.push_back(of);
   }
-  if (ended.empty()) return;
-  const absl::Status status = drafter_->CatchUp(ended);
-  if (status.ok()) return;
-  for (const StepWork& of : ended) SpeculationOf(*of.sequence).draft_state = nullptr;
-  CountFailure(status);
+  if (!ended.empty()) CatchUp(ended);
 }
 
-void DraftSide::EndIdle(std::span<const StepWork> work) {
+int64_t DraftSide::CatchUp(std::span<const StepWork> work) {
+  const absl::StatusOr<int64_t> computed = drafter_->CatchUp(work);
+  if (computed.ok()) return *computed;
+  for (const StepWork& of : work) SpeculationOf(*of.sequence).draft_state = nullptr;
+  CountFailure(computed.status());
+  return 0;
+}
+
+void DraftSide::EndIdle(const StepWork& work) {
   constexpr int64_t kMostLeft = 192;
-  for (const StepWork& of : work) {
-    Sequence& sequence = *of.sequence;
-    if (!HasState(sequence) || sequence.finished()) continue;
-    const int64_t left = sequence.num_tokens() - drafter_->CachedLen(sequence);
-    if (left <= kMostLeft) continue;
-    const int64_t shareable = ShareableLen(sequence);
-    Speculation& ended = SpeculationOf(sequence);
-    ended.draft_state = nullptr;
-    ended.shareable_len = shareable;
-  }
+  constexpr int64_t kFewOutput = 128;  // a rest at the beginning may be short
+  Sequence& sequence = *work.sequence;
+  if (!NeedsDraftedPrefix(sequence) || !HasState(sequence) || sequence.finished()) return;
+  if (sequence.num_output() < kFewOutput) return;
+  if (sequence.num_tokens() - drafter_->CachedLen(sequence) <= kMostLeft) return;
+  const int64_t shareable = ShareableLen(sequence);
+  Speculation& ended = SpeculationOf(sequence);
+  ended.draft_state = nullptr;
+  ended.shareable_len = shareable;
 }
 
 void DraftSide::CountFailure(const absl::Status& why) {

@@ -11,24 +11,29 @@
 
 namespace shortlist {
 
-/// Manages the drafter's state of every sequence. A state begins with the sequence, follows the
-/// target's tokens, and ends if drafting fails or cannot pay. A drafter's error disables drafting
-/// for its sequences and has no other effect; this class counts such errors.
+/// Manages the drafter's state of every sequence. A state follows the target's tokens. If the
+/// drafter needs features, the state begins with the sequence, and ends for good if drafting fails
+/// or cannot pay; otherwise it begins with the first draft. A drafter's error has no other effect
+/// than missing drafts; this class counts such errors.
 ///
 /// Used by the engine's thread. The drafter, which may be null, must outlive this object.
 class DraftSide {
  public:
   explicit DraftSide(Drafter* drafter) : drafter_(drafter) {}
 
-  /// True if the drafter computes keys and values for `sequence`: there is a drafter, the sequence
-  /// speculates, and its prompt fits the drafter's context.
-  bool DraftsFor(const Sequence& sequence) const;
-  /// True if `sequence` has a drafter state, so that it can draft now.
+  /// True if a prefix that `sequence` adopts must be in the drafter's cache too: the drafter needs
+  /// features, the sequence speculates, and its prompt fits the drafter's context.
+  bool NeedsDraftedPrefix(const Sequence& sequence) const;
   bool HasState(const Sequence& sequence) const;
-  /// Number of leading positions in both caches that other sequences may share.
+  /// True if `sequence` has a drafter state or can get one.
+  bool CanDraft(const Sequence& sequence) const;
+  /// CanDraft(); creates the state if it can and is not there yet.
+  bool Start(const StepWork& work);
+  /// Number of leading positions that other sequences may share.
   int64_t ShareableLen(const Sequence& sequence) const;
 
-  /// Restarts `sequence`, whose first `len` positions are in both caches.
+  /// Restarts `sequence`, whose first `len` positions are in the target's cache, and in the
+  /// drafter's if NeedsDraftedPrefix().
   void Adopt(Sequence& sequence, int64_t len);
   /// Passes the target's `features` of the sequence's last computed tokens, up to cached_len, to
   /// the drafter.
@@ -36,10 +41,13 @@ class DraftSide {
   /// Computes the missing drafter KV of shareable prompts, for sequences that have finished. A
   /// sequence that continues computes it with its next draft.
   void CompletePrompts(std::span<const StepWork> work);
-  /// Ends the drafter states that lag too far after a rest of drafting, because catching up would
-  /// cost more than drafting could save. Such sequences decode plainly from now on; later sequences
-  /// draft again. Positions that were shareable so far stay shareable.
-  void EndIdle(std::span<const StepWork> work);
+  /// Computes some of what the drafter's cache lacks of these sequences, which must have states.
+  /// Returns the number of positions computed.
+  int64_t CatchUp(std::span<const StepWork> work);
+  /// Ends a drafter state that needs features and lags far after a rest of drafting, because
+  /// catching up would cost more than drafting could save. The sequence decodes plainly from now
+  /// on. Positions that were shareable so far stay shareable.
+  void EndIdle(const StepWork& work);
 
   void CountFailure(const absl::Status& why);
   int64_t num_failures() const { return num_failures_; }
@@ -47,6 +55,7 @@ class DraftSide {
   const absl::Status& error() const { return error_; }
 
  private:
+  bool DraftsFor(const Sequence& sequence) const;
   bool LacksPrompt(const StepWork& work) const;
 
   Drafter* const drafter_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "draft/acceptance_forecast.h"
 #include "draft/step.h"
@@ -128,6 +129,11 @@ class Drafter {
   /// limited to the rows it ranks.
   virtual void set_num_sketch_rows(int64_t /*num_rows*/) {}
 
+  /// True if the draft computes a position from the target's features, so that it must see every
+  /// position once (Accept). False if tokens suffice: it may then start at any time, and computes
+  /// what its cache lacks.
+  virtual bool needs_features() const = 0;
+
   /// Returns the state of a sequence whose first `cached_len` positions are in this drafter's cache
   /// already, written for another sequence with the same tokens.
   virtual std::unique_ptr<DrafterState> NewState(int64_t cached_len) const = 0;
@@ -139,21 +145,37 @@ class Drafter {
   /// True if keys and values at position i depend on token i + 1, in addition to those up to i.
   virtual bool kv_sees_next_token() const = 0;
 
+  /// Number of the leading `kv_slots` in which the drafter's cache has the tokens that the target's
+  /// cache has there. Only for drafters that need no features.
+  virtual int64_t WrittenLen(std::span<const int32_t> kv_slots) const = 0;
+
+  /// Reports that the target stored tokens in `kv_slots`. What the drafter's cache has there may be
+  /// of other tokens.
+  virtual void Overwritten(std::span<const int32_t> kv_slots) = 0;
+
   /// Receives final target results: `features` [n, hidden] are the target's hidden states (after
   /// the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called after
-  /// every target pass, for positions in ascending order without gaps, once per position.
+  /// every target pass, for positions in ascending order without gaps, once per position. Only for
+  /// drafters that need features.
   virtual absl::Status Accept(const StepWork& work, const Matrix& features) = 0;
 
-  /// Computes the keys and values of all positions passed to Accept() so far, in one pass for all
-  /// of `work`, whose sequences must have states. CachedLen() then excludes at most the last two
-  /// tokens. After an error the states must not be used any more.
-  virtual absl::Status CatchUp(std::span<const StepWork> work) = 0;
+  /// Computes missing keys and values of the sequences in `work`, which must have states: of all
+  /// positions passed to Accept() so far, in one pass; CachedLen() then excludes at most the last
+  /// two tokens. A drafter that needs no features computes at most kMaxCatchUp positions of each.
+  /// Returns the number of positions computed. After an error the states must not be used any more.
+  virtual absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) = 0;
+  static constexpr int64_t kMaxCatchUp = 256;
 
   /// Fills `tokens` and `num_passes` of every task, and weighs either all tokens (DraftTask::Weigh)
   /// or none. With `wants_distributions`, samples from its distributions and returns them (for
   /// rejection sampling); without, uses the target's noise. After an error the tasks are
   /// unspecified and the sequences' draft states stay usable.
   virtual absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) = 0;
+
+  /// Runs the draft's layers over `num_chains` chains of `len` made-up tokens, num_chains * len at
+  /// most num_slots(), so that their time can be measured before the first request. Writes slots
+  /// 0 .. num_chains * len - 1 of the cache, and has no other effect.
+  virtual absl::Status RunMadeUp(int64_t num_chains, int64_t len) = 0;
 };
 
 }  // namespace shortlist

@@ -82,10 +82,10 @@ absl::Status EagleDrafter::Accept(const StepWork& work, const Matrix& features) 
   state.num_features += features.rows();
   SHORTLIST_CHECK(state.len + state.num_features == sequence.cached_len);
   if (state.num_features <= kMaxPending) return absl::OkStatus();
-  return CatchUp(std::span(&work, 1));
+  return CatchUp(std::span(&work, 1)).status();
 }
 
-absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
+absl::StatusOr<int64_t> EagleDrafter::CatchUp(std::span<const StepWork> work) {
   const int64_t hidden_size = model_.config().hidden;
   batch_.Clear();
   for (const StepWork& of : work) {
@@ -99,7 +99,15 @@ absl::Status EagleDrafter::CatchUp(std::span<const StepWork> work) {
     State& state = StateOf(*of.sequence);
     state.num_fed = state.num_features;
   }
-  return absl::OkStatus();
+  return pending.rows();
+}
+
+absl::Status EagleDrafter::RunMadeUp(int64_t num_chains, int64_t len) {
+  batch_.Clear();
+  batch_.AddMadeUp(num_chains, len);
+  Matrix features(batch_.num_tokens(), model_.config().hidden);
+  std::fill_n(features.floats(), features.num_elements(), 1.0f);
+  return model_.Forward(batch_, features, cache_).status();
 }
 
 /// Computes the hidden states of batch_.

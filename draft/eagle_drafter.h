@@ -27,11 +27,15 @@ class EagleDrafter final : public ChainDrafter {
 
   int64_t context_len() const override { return model_.config().context_len; }
   int64_t num_slots() const override { return cache_.num_slots(); }
+  bool needs_features() const override { return true; }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return true; }
+  int64_t WrittenLen(std::span<const int32_t>) const override { return 0; }
+  void Overwritten(std::span<const int32_t>) override {}
   absl::Status Accept(const StepWork& work, const Matrix& features) override;
-  absl::Status CatchUp(std::span<const StepWork> work) override;
+  absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) override;
+  absl::Status RunMadeUp(int64_t num_chains, int64_t len) override;
 
  private:
   EagleDrafter(EagleModel& model, KvCache cache, PrunedHead head)

@@ -53,10 +53,10 @@ class SpeculativeEngine {
                                                               int64_t max_tokens) = 0;
 
   /// Restarts `sequence`. Slots 0 .. len - 1 of its next work hold positions that another sequence
-  /// with the same tokens, and the same answer of DraftsFor(), could share (shareable_len). The
-  /// rest must be prefilled, including the output so far. len is below num_tokens() and, if the
-  /// prompt's log-probabilities are requested, at most prompt_logprobs_start. `rows` enter the
-  /// sequence's tail.
+  /// with the same tokens, and the same answer of NeedsDraftedPrefix(), could share
+  /// (shareable_len). The rest must be prefilled, including the output so far. len is below
+  /// num_tokens() and, if the prompt's log-probabilities are requested, at most
+  /// prompt_logprobs_start. `rows` enter the sequence's tail.
   virtual void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) = 0;
 
   /// Stores tokens that followed the sequence's own tokens in other requests, nearest last. They
@@ -65,9 +65,9 @@ class SpeculativeEngine {
   /// Maximum number of continuation tokens that are useful to `sequence`; 0: none.
   virtual int64_t num_continuations(const Sequence& sequence) const = 0;
 
-  /// True if `sequence` has keys and values in the drafter's cache. Only sequences with equal
-  /// answers share prefixes.
-  virtual bool DraftsFor(const Sequence& sequence) const = 0;
+  /// True if a prefix that `sequence` adopts must be in the drafter's cache too. Only sequences
+  /// with equal answers share prefixes.
+  virtual bool NeedsDraftedPrefix(const Sequence& sequence) const = 0;
 
   /// Rows that `sequence` added to the active vocabulary, as token ids in row order; excludes
   /// guessed rows.
@@ -91,9 +91,12 @@ class SpeculativeEngine {
   int64_t context_len() const;  // of the target
   virtual const Drafter* drafter() const = 0;
   virtual const Options& options() const = 0;
-  /// True if drafting does not pay at present. A new sequence should then not speculate
-  /// (Sequence::Options), which costs the drafter nothing.
-  virtual bool drafting_rests() const = 0;
+  /// True if a new sequence, one of `num_requests`, is expected to gain from drafts, including the
+  /// time for computing its prompt in the draft. Otherwise it should not speculate
+  /// (Sequence::Options), which costs the drafter nothing. Always true for a drafter that needs no
+  /// features: it can decide in each step.
+  virtual bool DraftingPays(int64_t num_requests, int64_t prompt_len,
+                            int64_t max_new_tokens) const = 0;
 };
 
 }  // namespace shortlist

@@ -12,16 +12,13 @@
 namespace shortlist {
 namespace {
 
-// Maximum tokens of one sequence per pass: bounds the scratch memory of a long prompt's first
-// draft.
+// Maximum tokens of one sequence per pass: bounds the scratch memory.
 constexpr int64_t kMaxChunk = 512;
-// Maximum tokens of one sequence left for the next draft. If there are more (a long prompt), they
-// are fed at once, so that no single step has to.
-constexpr int64_t kMaxPending = 256;
 
 struct State final : DrafterState {
-  int64_t len = 0;  // leading tokens of the sequence whose keys and values are in the cache
-  std::vector<TokenId> fed;  // draft tokens fed after them; valid where the target agreed
+  int64_t len = 0;         // leading tokens of the sequence whose keys and values are in the cache
+  int64_t num_marked = 0;  // positions whose slots are marked kSame
+  std::vector<TokenId> fed;  // draft tokens fed after `len`; valid where the target agreed
 };
 
 State& StateOf(Sequence& sequence) {
@@ -49,7 +46,7 @@ absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
 
 std::unique_ptr<DrafterState> ModelDrafter::NewState(int64_t cached_len) const {
   auto state = std::make_unique<State>();
-  state->len = cached_len;
+  state->len = state->num_marked = cached_len;
   return state;
 }
 
@@ -58,27 +55,82 @@ int64_t ModelDrafter::CachedLen(const Sequence& sequence) const {
   return std::min(state.len, sequence.num_tokens() - 1);  // the last token is fed again
 }
 
-absl::Status ModelDrafter::Accept(const StepWork& work, const Matrix&) {
-  Sequence& sequence = *work.sequence;
-  // The next Begin() compares the fed tokens with the emitted ones.
-  if (sequence.cached_len - StateOf(sequence).len <= kMaxPending) return absl::OkStatus();
-  return CatchUp(std::span(&work, 1));
+int64_t ModelDrafter::WrittenLen(std::span<const int32_t> kv_slots) const {
+  return std::ranges::find_if(kv_slots, [this](int32_t slot) { return slots_[slot] != kSame; }) -
+         kv_slots.begin();
 }
 
-absl::Status ModelDrafter::CatchUp(std::span<const StepWork> work) {
-  batch_.Clear();
-  for (const StepWork& of : work) {
-    const int64_t begin = StateOf(*of.sequence).len, end = of.sequence->cached_len;
-    batch_.AddChain(std::span(of.sequence->tokens()).subspan(begin, end - begin), begin,
-                    of.kv_slots.first(end));
+void ModelDrafter::Overwritten(std::span<const int32_t> kv_slots) {
+  for (const int32_t slot : kv_slots) slots_[slot] = kOther;
+}
+
+/// Advances the sequence's state over the draft tokens that the target emitted, and over positions
+/// that another sequence computed. The last token stays: feeding it yields the prediction.
+void ModelDrafter::Advance(Sequence& sequence, std::span<const int32_t> kv_slots) {
+  State& state = StateOf(sequence);
+  const int64_t last = sequence.num_tokens() - 1;
+  for (const TokenId token : state.fed) {
+    if (state.len >= last || sequence.tokens()[state.len] != token) break;
+    ++state.len;
   }
-  SHORTLIST_RETURN_IF_ERROR(Forward().status());
+  state.fed.clear();
+  state.len = std::min(state.len, last);
+  for (; state.num_marked < state.len; ++state.num_marked) {
+    slots_[kv_slots[state.num_marked]] = kSame;
+  }
+  state.len += WrittenLen(kv_slots.subspan(state.len, last - state.len));
+  state.num_marked = state.len;
+}
+
+/// Begins a batch of missing tokens, after Advance() for all sequences in it: no sequence may read
+/// what another one writes.
+void ModelDrafter::BeginMissing() {
+  batch_.Clear();
+  if (++batch_number_ < kFirstBatch) batch_number_ = kFirstBatch;
+}
+
+/// Adds tokens [state.len, end) of the sequence to the batch. Returns false, without an effect, if
+/// the batch writes one of these slots already for another sequence.
+bool ModelDrafter::AddMissing(Sequence& sequence, std::span<const int32_t> kv_slots, int64_t end) {
+  const int64_t begin = StateOf(sequence).len;
+  const std::span<const int32_t> written = kv_slots.subspan(begin, end - begin);
+  const auto is_in_batch = [this](int32_t slot) { return slots_[slot] == batch_number_; };
+  if (std::ranges::any_of(written, is_in_batch)) return false;
+  for (const int32_t slot : written) slots_[slot] = batch_number_;
+  batch_.AddChain(std::span(sequence.tokens()).subspan(begin, end - begin), begin,
+                  kv_slots.first(end));
+  return true;
+}
+
+/// Computes the hidden states of the missing tokens in batch_.
+absl::StatusOr<Matrix> ModelDrafter::ForwardMissing() {
+  absl::StatusOr<Matrix> hidden = Forward();
+  for (const int32_t slot : batch_.out_slots()) {
+    slots_[slot] = hidden.ok() ? kSame : kOther;
+  }
+  return hidden;
+}
+
+absl::StatusOr<int64_t> ModelDrafter::CatchUp(std::span<const StepWork> work) {
+  for (const StepWork& of : work) Advance(*of.sequence, of.kv_slots);
+  BeginMissing();
+  std::vector<std::pair<State*, int64_t>> ends;
   for (const StepWork& of : work) {
     State& state = StateOf(*of.sequence);
-    state.len = of.sequence->cached_len;
-    state.fed.clear();
+    const int64_t end = std::min(of.sequence->cached_len, state.len + kMaxCatchUp);
+    if (state.len < end && AddMissing(*of.sequence, of.kv_slots, end))
+      ends.push_back({&state, end});
   }
-  return absl::OkStatus();
+  if (ends.empty()) return 0;
+  SHORTLIST_RETURN_IF_ERROR(ForwardMissing().status());
+  for (const auto& [state, end] : ends) state->len = state->num_marked = end;
+  return batch_.num_tokens();
+}
+
+absl::Status ModelDrafter::RunMadeUp(int64_t num_chains, int64_t len) {
+  batch_.Clear();
+  batch_.AddMadeUp(num_chains, len);
+  return model_.Forward(batch_, cache_).status();
 }
 
 /// Computes the hidden states of batch_.
@@ -89,42 +141,35 @@ absl::StatusOr<Matrix> ModelDrafter::Forward() {
 }
 
 absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
-  for (DraftTask* task : tasks) {
-    State& state = StateOf(*task);
-    const std::vector<TokenId>& tokens = task->sequence->tokens();
-    const int64_t last = task->sequence->num_tokens() - 1;
-    for (TokenId token : state.fed) {
-      if (state.len >= last || tokens[state.len] != token) break;
-      ++state.len;
-    }
-    state.fed.clear();
-    state.len =
-        std::min(state.len, last);  // the last token is always fed: it yields the prediction
-  }
   const int64_t hidden_size = model_.config().hidden;
   Matrix hidden = Matrix(static_cast<int64_t>(tasks.size()), hidden_size);
-  bool done = false;
-  while (!done) {
-    done = true;
-    batch_.Clear();
-    struct Chunk {
-      size_t task;
-      int64_t last_row, end;
-    };
-    std::vector<Chunk> chunks;
+  struct Chunk {
+    size_t task;
+    int64_t last_row, end;
+  };
+  std::vector<Chunk> chunks;
+  std::vector<bool> is_done(tasks.size());
+  while (std::ranges::count(is_done, false) > 0) {
     for (size_t m = 0; m < tasks.size(); ++m) {
-      const Sequence& sequence = *tasks[m]->sequence;
-      const int64_t begin = StateOf(*tasks[m]).len;
-      const int64_t end = std::min(sequence.num_tokens(), begin + kMaxChunk);
-      if (begin == end) continue;
-      batch_.AddChain(std::span(sequence.tokens()).subspan(begin, end - begin), begin,
-                      tasks[m]->kv_slots.first(end));
-      chunks.push_back({m, batch_.num_tokens() - 1, end});
-      done &= end == sequence.num_tokens();
+      if (!is_done[m]) Advance(*tasks[m]->sequence, tasks[m]->kv_slots);
     }
-    SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows, Forward());
+    BeginMissing();
+    chunks.clear();
+    for (size_t m = 0; m < tasks.size(); ++m) {
+      if (is_done[m]) continue;
+      Sequence& sequence = *tasks[m]->sequence;
+      const int64_t end = std::min(sequence.num_tokens(), StateOf(sequence).len + kMaxChunk);
+      // The first task is always added.
+      if (!AddMissing(sequence, tasks[m]->kv_slots, end)) continue;
+      chunks.push_back({m, batch_.num_tokens() - 1, end});
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows, ForwardMissing());
     for (const Chunk& chunk : chunks) {
-      StateOf(*tasks[chunk.task]).len = chunk.end;
+      const int64_t num_tokens = tasks[chunk.task]->sequence->num_tokens();
+      State& state = StateOf(*tasks[chunk.task]);
+      state.len = chunk.end;
+      state.num_marked = std::min(chunk.end, num_tokens - 1);  // the target lacks the last token
+      is_done[chunk.task] = chunk.end == num_tokens;
       std::memcpy(hidden.floats() + chunk.task * hidden_size,
                   rows.floats() + chunk.last_row * hidden_size, hidden_size * sizeof(float));
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "draft/chain_drafter.h"
@@ -27,22 +28,40 @@ class ModelDrafter final : public ChainDrafter {
 
   int64_t context_len() const override { return model_.config().context_len; }
   int64_t num_slots() const override { return cache_.num_slots(); }
+  bool needs_features() const override { return false; }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
   bool kv_sees_next_token() const override { return false; }
-  absl::Status Accept(const StepWork& work, const Matrix& features) override;
-  absl::Status CatchUp(std::span<const StepWork> work) override;
+  int64_t WrittenLen(std::span<const int32_t> kv_slots) const override;
+  void Overwritten(std::span<const int32_t> kv_slots) override;
+  absl::Status Accept(const StepWork&, const Matrix&) override { return absl::OkStatus(); }
+  absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) override;
+  absl::Status RunMadeUp(int64_t num_chains, int64_t len) override;
 
  private:
   ModelDrafter(Decoder& model, KvCache cache, PrunedHead head)
-      : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
+      : ChainDrafter(std::move(head)),
+        model_(model),
+        cache_(std::move(cache)),
+        slots_(cache_.num_slots(), kOther) {}
 
   absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) override;
   absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) override;
   absl::StatusOr<Matrix> Forward();
+  void BeginMissing();
+  absl::StatusOr<Matrix> ForwardMissing();
+  void Advance(Sequence& sequence, std::span<const int32_t> kv_slots);
+  bool AddMissing(Sequence& sequence, std::span<const int32_t> kv_slots, int64_t end);
+
+  // Content of a slot of the cache: a token other than the target's as far as known, the target's
+  // token, or, from kFirstBatch on, the number of the batch that last wrote it. The latter matters
+  // while that batch is in preparation, and then counts as kOther.
+  static constexpr uint32_t kOther = 0, kSame = 1, kFirstBatch = 2;
 
   Decoder& model_;
   KvCache cache_;
+  std::vector<uint32_t> slots_;  // [num_slots]
+  uint32_t batch_number_ = kFirstBatch;
   ForwardBatch batch_;
 };
 

@@ -27,7 +27,7 @@ struct Speculation final : Sequence::EngineState {
   std::vector<TokenId> continuations;
   bool tail_has_prompt = false;
   CoverageGuard guard;
-  std::unique_ptr<DrafterState> draft_state;  // null: the sequence decodes plainly
+  std::unique_ptr<DrafterState> draft_state;  // null: the sequence decodes plainly at present
   // After drafting ended for good: leading positions that stay in the drafter's cache.
   int64_t shareable_len = 0;
   PromptLookup lookup;                          // over the sequence's tokens

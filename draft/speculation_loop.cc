@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "draft/measure_costs.h"
 #include "draft/prompt_logprobs.h"
 #include "draft/speculation.h"
 #include "draft/step_coverage.h"
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
                              KvCache::Create(target.config(), options.num_slots, target.dtype()));
   auto engine = std::make_unique<SpeculationLoop>(
       target, drafter, std::move(vocabs), std::move(options), std::move(cache), std::move(head));
-  SHORTLIST_RETURN_IF_ERROR(engine->MeasureVerify());
+  SHORTLIST_RETURN_IF_ERROR(engine->Measure());
   return engine;
 }
 
@@ -64,27 +64,18 @@ double SpeculationLoop::NowMs() const {
       .count();
 }
 
-absl::Status SpeculationLoop::MeasureVerify() {
+absl::Status SpeculationLoop::Measure() {
   if (drafter_ == nullptr || options_.draft_p_min || options_.num_draft_tokens == 0) {
     return absl::OkStatus();
   }
-  const int64_t most =
-      std::min({options_.num_draft_tokens + 1, options_.num_slots, target_.config().context_len});
-  std::vector<int32_t> slots(most);
-  std::iota(slots.begin(), slots.end(), 0);
-  const std::vector<TokenId> tokens(most, TokenId{0});
-  constexpr int kRounds = 4;  // interleaved, as the machine is not quiet; the first round warms up
-  for (int round = 0; round < kRounds; ++round) {
-    for (int64_t rows = 1; rows <= most; rows = rows < most ? std::min(2 * rows, most) : most + 1) {
-      const double begin = NowMs();
-      batch_.Clear();
-      batch_.AddChain(std::span(tokens).first(rows), /*begin=*/0, std::span(slots).first(rows));
-      SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
-      SHORTLIST_RETURN_IF_ERROR(head_.Judge(hidden, RowDetail::kBest, {}).status());
-      if (round > 0) policy_.AddVerify(rows, NowMs() - begin);
-    }
-  }
-  return absl::OkStatus();
+  return MeasureCosts({.target = target_,
+                       .cache = cache_,
+                       .head = head_,
+                       .drafter = *drafter_,
+                       .num_draft_tokens = options_.num_draft_tokens,
+                       .num_slots = options_.num_slots,
+                       .now_ms = [this] { return NowMs(); }},
+                      policy_);
 }
 
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
@@ -123,7 +114,9 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
     if (chunk.completes) detail = std::max(detail, DetailFor(*work[chunk.index].sequence));
   }
   if (chunks.empty()) return TakeResults(work);
+  const double begin_ms = NowMs();
   SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
+  policy_.AddPrefill(batch_.num_tokens(), NowMs() - begin_ms);
   for (Chunk& chunk : chunks) {
     SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence,
                                           hidden.Rows(chunk.first_row, chunk.len), head_, verdict_,
@@ -179,6 +172,12 @@ int64_t SpeculationLoop::num_continuations(const Sequence& sequence) const {
   return discovery_.num_continuations(sequence);
 }
 
+bool SpeculationLoop::DraftingPays(int64_t num_requests, int64_t prompt_len,
+                                   int64_t max_new_tokens) const {
+  return options_.draft_p_min.has_value() || drafter_ == nullptr || !drafter_->needs_features() ||
+         policy_.PaysBack(num_requests, prompt_len, max_new_tokens);
+}
+
 std::vector<TokenId> SpeculationLoop::TailRows(const Sequence& sequence) const {
   const Speculation* const speculation = FindSpeculation(sequence);
   if (speculation == nullptr) return {};
@@ -201,7 +200,10 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Step(std::span<cons
   stats_.verify_ms += NowMs() - drafted_ms;
   ++stats_.num_steps;
   UpdatePolicy(tasks, before);
-  if (!options_.draft_p_min && policy_.Rests(std::ssize(work))) draft_side_.EndIdle(work);
+  for (const StepWork& of : work) {
+    const bool lags = draft_side_.HasState(*of.sequence) && !CatchUpPays(of, std::ssize(work));
+    if (lags) draft_side_.EndIdle(of);
+  }
   TellSizer(work, tasks, before);
   vocabs_.Clear();
   draft_side_.CompletePrompts(work);
@@ -259,16 +261,18 @@ void SpeculationLoop::UpdatePolicy(std::span<const DraftTask> tasks, const Engin
   const EngineStats of_step = stats_.Since(before);
   DraftPolicy::Step step{.num_requests = std::ssize(tasks),
                          .num_passes = of_step.num_draft_passes,
-                         .draft_ms = of_step.draft_ms,
+                         .draft_ms = of_step.draft_ms - step_catch_up_ms_,
                          .num_rows = batch_.num_tokens(),
-                         .verify_ms = of_step.verify_ms};
-  step.caught_up = step_caught_up_;
+                         .verify_ms = of_step.verify_ms,
+                         .num_judged = num_step_judged_,
+                         .num_accepted = num_step_accepted_,
+                         .caught_up = step_caught_up_,
+                         .catch_up_ms = step_catch_up_ms_};
   for (size_t i = 0; i < tasks.size(); ++i) {
     step.num_drafting += tasks[i].num_passes > 0 ? 1 : 0;
     step.num_emitted += results_[i].num_emitted;
   }
   policy_.AddStep(step);
-  drafting_rests_ = !options_.draft_p_min && policy_.Rests(step.num_requests);
 }
 
 /// A step in which another vocabulary took part is no evidence for the sizer.
@@ -285,7 +289,7 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, std::span<const 
   }
   const EngineStats of_step = stats_.Since(before);
   step.num_passes = of_step.num_draft_passes;
-  step.draft_ms = of_step.draft_ms;
+  step.draft_ms = of_step.draft_ms - step_catch_up_ms_;
   step.verify_ms = of_step.verify_ms;
   step.num_accepted = num_step_accepted_;
   step.num_judged = num_step_judged_;
@@ -294,7 +298,7 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, std::span<const 
 
 int64_t SpeculationLoop::NumDraftTokens(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
-  if (!draft_side_.HasState(sequence)) return 0;
+  if (!draft_side_.CanDraft(sequence)) return 0;
   // The last token of a step is the target's own, so the draft needs one token fewer than still
   // wanted. Each draft token needs a slot after the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
@@ -341,29 +345,67 @@ DraftTask SpeculationLoop::NewTask(const StepWork& work) {
   return task;
 }
 
+/// Returns the number of tokens that the draft lacks after a rest, or of a prompt; 0 after a
+/// drafted step, which leaves one chain and the target's token to compute.
+int64_t SpeculationLoop::NumMissing(const Sequence& sequence) const {
+  const int64_t left = sequence.num_tokens() - drafter_->CachedLen(sequence);
+  return left > options_.num_draft_tokens + 2 ? left : 0;
+}
+
+bool SpeculationLoop::CatchUpPays(const StepWork& work, int64_t num_requests) const {
+  const Sequence& sequence = *work.sequence;
+  const int64_t missing = NumMissing(sequence);
+  const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output();
+  return missing == 0 || options_.draft_p_min || policy_.PaysBack(num_requests, missing, wanted);
+}
+
+/// True if `work` should draft in this step, if the step drafts. Many missing tokens are computed
+/// over several steps, so that no step has to wait for all of them.
+bool SpeculationLoop::Prepare(const StepWork& work, int64_t num_requests) {
+  if (!draft_side_.Start(work) || !CatchUpPays(work, num_requests)) return false;
+  if (NumMissing(*work.sequence) <= Drafter::kMaxCatchUp) return true;
+  const double begin_ms = NowMs();
+  const int64_t computed = draft_side_.CatchUp(std::span(&work, 1));
+  const double ms = NowMs() - begin_ms;
+  policy_.AddDraftPrefill(computed, ms);
+  step_catch_up_ms_ += ms;
+  return false;
+}
+
 std::vector<DraftTask> SpeculationLoop::Propose(std::span<const StepWork> work) {
   if (drafter_ != nullptr && options_.sizer != nullptr && options_.sizer->num_sketch_rows() > 0) {
     drafter_->set_num_sketch_rows(options_.sizer->num_sketch_rows());
   }
+  step_caught_up_ = false;
+  step_catch_up_ms_ = 0.0;
+  bool refuses = false;
   std::vector<DraftTask> tasks, drafting;
   for (const StepWork& of : work) {
     tasks.push_back(NewTask(of));
-    if (tasks.back().num_draft_tokens > 0) drafting.push_back(tasks.back());
+    DraftTask& task = tasks.back();
+    if (task.num_draft_tokens == 0) continue;
+    if (Prepare(of, std::ssize(work))) {
+      drafting.push_back(task);
+    } else {
+      task.num_draft_tokens = 0;
+      refuses = true;
+    }
   }
-  if (drafting.empty()) return tasks;
+  if (drafting.empty()) {
+    stats_.num_resting_steps += refuses ? 1 : 0;
+    return tasks;
+  }
   if (!options_.draft_p_min) {
-    if (!policy_.TakeStep(std::ssize(work))) {
+    if (!policy_.TakeStep(std::ssize(work), std::ssize(drafting))) {
       for (DraftTask& task : tasks) task.num_draft_tokens = 0;
       ++stats_.num_resting_steps;
       return tasks;
     }
-    thresholds_ = policy_.Thresholds(std::ssize(work), options_.num_draft_tokens);
+    thresholds_ =
+        policy_.Thresholds(std::ssize(work), std::ssize(drafting), options_.num_draft_tokens);
   }
-  // A normal step leaves one chain and the target's token to compute.
-  step_caught_up_ = std::ranges::any_of(drafting, [this](const DraftTask& task) {
-    const int64_t left = task.sequence->num_tokens() - drafter_->CachedLen(*task.sequence);
-    return left > options_.num_draft_tokens + 2;
-  });
+  step_caught_up_ = std::ranges::any_of(
+      drafting, [this](const DraftTask& task) { return NumMissing(*task.sequence) > 0; });
   const bool wants_distributions = options_.verify == VerifyMode::kRejection;
   if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
     draft_side_.CountFailure(drafted);  // the step continues as plain decoding

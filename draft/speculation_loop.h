@@ -28,18 +28,16 @@ class SpeculationLoop final : public SpeculativeEngine {
   SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
                   KvCache cache, TargetHead head);
 
-  /// Runs passes over made-up tokens in slots that no sequence uses yet. The policy needs these
-  /// times before the first step, because a plain step's time cannot be derived from a verify
-  /// step's.
-  absl::Status MeasureVerify();
+  /// Measures the costs that the policy needs before the first request (MeasureCosts).
+  absl::Status Measure();
 
   absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
                                                       int64_t max_tokens) override;
   void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) override;
   void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) override;
   int64_t num_continuations(const Sequence& sequence) const override;
-  bool DraftsFor(const Sequence& sequence) const override {
-    return draft_side_.DraftsFor(sequence);
+  bool NeedsDraftedPrefix(const Sequence& sequence) const override {
+    return draft_side_.NeedsDraftedPrefix(sequence);
   }
   std::vector<TokenId> TailRows(const Sequence& sequence) const override;
   absl::StatusOr<std::span<const StepResult>> Step(std::span<const StepWork> work) override;
@@ -49,7 +47,8 @@ class SpeculationLoop final : public SpeculativeEngine {
   const Decoder& target() const override { return target_; }
   const Drafter* drafter() const override { return drafter_; }
   const Options& options() const override { return options_; }
-  bool drafting_rests() const override { return drafting_rests_; }
+  bool DraftingPays(int64_t num_requests, int64_t prompt_len,
+                    int64_t max_new_tokens) const override;
 
  private:
   struct Chunk {
@@ -65,6 +64,9 @@ class SpeculationLoop final : public SpeculativeEngine {
   std::vector<DraftTask> Propose(std::span<const StepWork> work);
   DraftTask NewTask(const StepWork& work);
   int64_t NumDraftTokens(const StepWork& work) const;
+  int64_t NumMissing(const Sequence& sequence) const;
+  bool CatchUpPays(const StepWork& work, int64_t num_requests) const;
+  bool Prepare(const StepWork& work, int64_t num_requests);
   int64_t NumSketchRows() const;
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
@@ -88,9 +90,9 @@ class SpeculationLoop final : public SpeculativeEngine {
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;
   DraftPolicy policy_;
-  ChainThresholds thresholds_;  // of the step
-  bool drafting_rests_ = false;
-  bool step_caught_up_ = false;  // DraftPolicy::Step::caught_up
+  ChainThresholds thresholds_;   // of the step
+  bool step_caught_up_ = false;  // as in DraftPolicy::Step
+  double step_catch_up_ms_ = 0.0;
 };
 
 }  // namespace shortlist

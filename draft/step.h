@@ -22,8 +22,8 @@ struct StepWork {
   DynamicVocabularyManager* vocab = nullptr;
   /// Client hints: ids to add to the sequence's tail in this step; in [0, emit_size).
   std::span<const TokenId> new_dynamic_tokens = {};
-  /// True if other sequences may share the prompt's keys and values. The drafter then computes its
-  /// own for the whole prompt, even if the sequence ends before it drafts.
+  /// True if other sequences may share the prompt's keys and values. A drafter that needs features
+  /// then computes its own for the whole prompt, even if the sequence ends before it drafts.
   bool shares_prompt = false;
 };
 
@@ -31,8 +31,8 @@ struct StepWork {
 struct StepResult {
   int64_t num_emitted = 0;  // emitted tokens, the last ones of the sequence
   int64_t cached_len = 0;   // leading tokens whose keys and values are computed
-  // Leading positions that will not be written again, in the drafter's cache too if the sequence
-  // speculates; at most cached_len.
+  // Leading positions that will not be written again, in the drafter's cache too if
+  // NeedsDraftedPrefix(); at most cached_len.
   int64_t shareable_len = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "model/forward_batch.h"
 
 #include <limits>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -40,6 +41,16 @@ void ForwardBatch::AddChain(std::span<const TokenId> tokens, int64_t first_posit
     seq_of_token_.push_back(seq);
     context_len_.push_back(ToInt32(position + 1));
     tail_indptr_.push_back(tail_indptr_.back());
+  }
+}
+
+void ForwardBatch::AddMadeUp(int64_t num_chains, int64_t len) {
+  SHORTLIST_CHECK(num_chains >= 1 && len >= 1);
+  const std::vector<TokenId> tokens(len, TokenId{0});
+  std::vector<int32_t> slots(num_chains * len);
+  std::iota(slots.begin(), slots.end(), 0);
+  for (int64_t chain = 0; chain < num_chains; ++chain) {
+    AddChain(tokens, /*first_position=*/0, std::span(slots).subspan(chain * len, len));
   }
 }
 

@@ -32,6 +32,10 @@ class ForwardBatch {
   void AddTree(std::span<const TokenId> tokens, std::span<const int32_t> parents,
                std::span<const int32_t> prefix_slots, std::span<const int32_t> node_slots);
 
+  /// Appends `num_chains` chains of `len` times token 0, in slots 0 .. num_chains * len - 1. For
+  /// measuring the time of a pass before these slots are in use.
+  void AddMadeUp(int64_t num_chains, int64_t len);
+
   /// Lets chains see slots that other chains of this batch store, from now until Clear. A prefix
   /// that several chains share is computed by one chain, which comes first.
   void ShareSlots() { shares_slots_ = true; }

@@ -82,9 +82,14 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
     return absl::InvalidArgumentError(
         absl::StrCat("dynamic_token_ids[", i, "]: token id ", Raw(id), " not in [0, ", size, ")"));
   }
+  const int64_t num_requests =
+      std::min<int64_t>(std::ssize(reqs_) + 1, scheduler_->options().max_running_requests);
+  const bool speculates =
+      input.speculates && engine_.DraftingPays(num_requests, std::ssize(input.input_ids),
+                                               input.sampling_params.max_new_tokens);
   Sequence::Options options{.sampling = std::move(input.sampling_params),
                             .max_tail_rows = input.max_tail_rows,
-                            .speculates = input.speculates && !engine_.drafting_rests()};
+                            .speculates = speculates};
   if (input.stop) {
     options.stop = [stop = std::move(input.stop), req = req.get()](TokenId token) {
       try {
@@ -107,8 +112,10 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
   req->priority = input.priority;
   req->arrival_s = now_s;
   req->deadline_s = req->arrival_s + input.timeout_s;
-  // If a drafter has keys and values of the request, they are in the same slots.
-  req->cache_salt = absl::StrCat(input.cache_salt, engine_.DraftsFor(*req->sequence) ? "+" : "-");
+  // Prefixes are shared among requests that need the drafter's keys and values there, and among the
+  // others.
+  req->cache_salt =
+      absl::StrCat(input.cache_salt, engine_.NeedsDraftedPrefix(*req->sequence) ? "+" : "-");
   req->client = std::move(input.client);
 
   GenerateReq& added = *req;

@@ -18,8 +18,12 @@ struct World {
   double pass_ms;         // of the draft
   double one_ms, row_ms;  // of the target's pass over one row, and of each further one
   int64_t num_requests = 1;
+  double prefill_ms = 0.0;  // of one row, where arithmetic is the bound
 
-  double VerifyMs(int64_t rows) const { return one_ms + row_ms * static_cast<double>(rows - 1); }
+  double VerifyMs(int64_t rows) const {
+    return std::max(one_ms + row_ms * static_cast<double>(rows - 1),
+                    prefill_ms * static_cast<double>(rows));
+  }
   /// Tokens a millisecond of chains of `length`.
   double Rate(int64_t length) const {
     double emitted = 0.0;
@@ -42,6 +46,9 @@ std::ostream& operator<<(std::ostream& out, const World& world) {
 
 void MeasureVerify(const World& world, DraftPolicy& policy) {
   for (const int64_t rows : {1, 2, 4, 8, 9}) policy.AddVerify(rows, world.VerifyMs(rows));
+  policy.AddPrefill(/*num_rows=*/64, 0.8 * world.VerifyMs(64));
+  policy.AddHead(/*num_rows=*/64, 0.2 * world.VerifyMs(64));
+  policy.AddDraft(/*num_requests=*/1, world.pass_ms);
 }
 
 /// Tokens a millisecond of `num_steps` steps that go by the policy, as an engine does, with the
@@ -54,8 +61,9 @@ double Simulate(const World& world, int num_steps, DraftPolicy& policy, std::mt1
   for (int i = 0; i < num_steps; ++i) {
     DraftPolicy::Step step{.num_requests = world.num_requests};
     int64_t length = 0;
-    if (policy.TakeStep(world.num_requests)) {
-      const ChainThresholds thresholds = policy.Thresholds(world.num_requests, kMaxTokens);
+    if (policy.TakeStep(world.num_requests, world.num_requests)) {
+      const ChainThresholds thresholds =
+          policy.Thresholds(world.num_requests, world.num_requests, kMaxTokens);
       double probability = 1.0;
       do {
         ++step.num_passes;
@@ -110,6 +118,37 @@ TEST(DraftPolicyTest, UnprofitableDraftingCostsLittle) {
     MeasureVerify(world, policy);
     EXPECT_GE(Simulate(world, 4000, policy, random), 0.98 * world.Rate(0));
   }
+}
+
+// With many requests the target's pass is bound by arithmetic.
+TEST(DraftPolicyTest, ManyRequestsDoNotTryWhatCannotPay) {
+  std::mt19937 random(8);
+  const World world = {.acceptance = 0.9,
+                       .pass_ms = 0.1,
+                       .one_ms = 1.0,
+                       .row_ms = 0.05,
+                       .num_requests = 16,
+                       .prefill_ms = 0.16};
+  DraftPolicy policy;
+  MeasureVerify(world, policy);
+  EXPECT_GE(Simulate(world, 100, policy, random), 0.999 * world.Rate(0));
+  EXPECT_TRUE(policy.Rests(16));
+  EXPECT_FALSE(policy.PaysBack(16, /*num_missing=*/0, /*num_wanted=*/1000));
+  EXPECT_FALSE(policy.Rests(1));
+}
+
+TEST(DraftPolicyTest, PromptMustPayBack) {
+  DraftPolicy policy;
+  EXPECT_TRUE(policy.PaysBack(/*num_requests=*/1, /*num_missing=*/1000, /*num_wanted=*/1));
+  const World world = {.acceptance = 0.8, .pass_ms = 0.1, .one_ms = 1.0};
+  MeasureVerify(world, policy);
+  EXPECT_TRUE(policy.PaysBack(1, 1000, 1));  // the time of a prompt is not known yet
+  policy.AddDraftPrefill(/*num_rows=*/100, /*ms=*/5.0);
+  const double saved_ms = 1.0 - 1.0 / world.BestRate();  // per token
+  // Twice the time of 1,000 tokens of a prompt.
+  const auto enough = static_cast<int64_t>(2 * 50.0 / saved_ms);
+  EXPECT_FALSE(policy.PaysBack(1, 1000, enough * 9 / 10));
+  EXPECT_TRUE(policy.PaysBack(1, 1000, enough * 11 / 10));
 }
 
 TEST(DraftPolicyTest, ResumesWhenDraftingPays) {
@@ -178,8 +217,9 @@ TEST(DraftPolicyTest, PausesDoNotStopDrafting) {
 
 TEST(DraftPolicyTest, DraftsUntilCostsAreKnown) {
   DraftPolicy policy;
-  EXPECT_TRUE(policy.TakeStep(/*num_requests=*/1));
-  const ChainThresholds thresholds = policy.Thresholds(/*num_requests=*/1, /*max_tokens=*/3);
+  EXPECT_TRUE(policy.TakeStep(/*num_requests=*/1, /*num_drafting=*/1));
+  const ChainThresholds thresholds =
+      policy.Thresholds(/*num_requests=*/1, /*num_drafting=*/1, /*max_tokens=*/3);
   ASSERT_EQ(thresholds.pass.size(), 3u);
   ASSERT_EQ(thresholds.row.size(), 3u);
   for (const double least : thresholds.pass) EXPECT_TRUE(least > 0.0 && least < 1.0);

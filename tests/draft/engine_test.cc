@@ -28,10 +28,20 @@ class UnreliableDrafter final : public Drafter {
   }
   int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
   bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
+  bool needs_features() const override { return inner_.needs_features(); }
+  int64_t WrittenLen(std::span<const int32_t> kv_slots) const override {
+    return inner_.WrittenLen(kv_slots);
+  }
+  void Overwritten(std::span<const int32_t> kv_slots) override { inner_.Overwritten(kv_slots); }
   absl::Status Accept(const StepWork& work, const Matrix& features) override {
     return inner_.Accept(work, features);
   }
-  absl::Status CatchUp(std::span<const StepWork> work) override { return inner_.CatchUp(work); }
+  absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) override {
+    return inner_.CatchUp(work);
+  }
+  absl::Status RunMadeUp(int64_t num_chains, int64_t len) override {
+    return inner_.RunMadeUp(num_chains, len);
+  }
   absl::Status Draft(std::span<DraftTask> tasks, bool wants) override {
     const absl::Status status = inner_.Draft(tasks, wants);
     return ++num_calls_ % 2 == 0 ? absl::InternalError("the draft model failed") : status;
@@ -54,10 +64,20 @@ class ShortDrafter final : public Drafter {
   }
   int64_t CachedLen(const Sequence& sequence) const override { return inner_.CachedLen(sequence); }
   bool kv_sees_next_token() const override { return inner_.kv_sees_next_token(); }
+  bool needs_features() const override { return inner_.needs_features(); }
+  int64_t WrittenLen(std::span<const int32_t> kv_slots) const override {
+    return inner_.WrittenLen(kv_slots);
+  }
+  void Overwritten(std::span<const int32_t> kv_slots) override { inner_.Overwritten(kv_slots); }
   absl::Status Accept(const StepWork& work, const Matrix& features) override {
     return inner_.Accept(work, features);
   }
-  absl::Status CatchUp(std::span<const StepWork> work) override { return inner_.CatchUp(work); }
+  absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) override {
+    return inner_.CatchUp(work);
+  }
+  absl::Status RunMadeUp(int64_t num_chains, int64_t len) override {
+    return inner_.RunMadeUp(num_chains, len);
+  }
   absl::Status Draft(std::span<DraftTask> tasks, bool wants) override {
     return inner_.Draft(tasks, wants);
   }
@@ -82,7 +102,8 @@ TEST_F(EngineTest, StepsBeyondDraftContextAreCounted) {
       std::unique_ptr<SpeculativeEngine> engine = NewEngine(&drafter, nullptr);
       auto sequence = MakeSequence(prompt, {.sampling = UpTo(40), .max_tail_rows = 0, .stop = {}},
                                    pair_->emit_size());
-      EXPECT_EQ(engine->DraftsFor(*sequence), prompt_len < context_len);
+      EXPECT_EQ(engine->NeedsDraftedPrefix(*sequence),
+                kind == DrafterKind::kEagle && prompt_len < context_len);
       RunToEnd(*engine, *sequence);
       EXPECT_EQ(sequence->tokens(), expected->tokens());
       const SequenceStats& stats = sequence->stats;
@@ -97,6 +118,42 @@ TEST_F(EngineTest, StepsBeyondDraftContextAreCounted) {
       } else {
         EXPECT_EQ(stats.num_steps_beyond_draft, 0);
       }
+    }
+  }
+}
+
+// The target drafts for itself: a wrong position in the draft's cache and it is not always
+// accepted.
+TEST_F(EngineTest, DraftComputesWhatSharedPrefixLacks) {
+  const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(DrafterKind::kSelf, kSlots);
+  const std::unique_ptr<SpeculativeEngine> engine = NewEngine(drafter.get(), nullptr);
+  constexpr int64_t kShared = 30;
+  const auto slots = [](int32_t own) {  // kShared slots of another sequence, then the own ones
+    std::vector<int32_t> all(Slots().begin(), Slots().begin() + kShared);
+    all.insert(all.end(), Slots(own).begin(), Slots(own).begin() + 80);
+    return all;
+  };
+  const auto prompts = TestPrompts(/*count=*/2, /*max_len=*/40);
+  for (const std::vector<TokenId>& prompt : prompts) {
+    ASSERT_GT(std::ssize(prompt), kShared);
+    // It does not draft. In the second round its slots hold keys and values of the first prompt.
+    const auto plain =
+        MakeSequence(prompt, {.sampling = UpTo(8), .speculates = false}, pair_->emit_size());
+    RunToEnd(*engine, *plain);
+    const std::vector<int32_t> first_slots = slots(100), second_slots = slots(200);
+    const auto first = MakeSequence(prompt, {.sampling = UpTo(32)}, pair_->emit_size());
+    const auto second = MakeSequence(prompt, {.sampling = UpTo(32)}, pair_->emit_size());
+    const std::vector<StepWork> both = {{first.get(), first_slots}, {second.get(), second_slots}};
+    for (const StepWork& of : both) {
+      EXPECT_FALSE(engine->NeedsDraftedPrefix(*of.sequence));
+      engine->AdoptPrefix(*of.sequence, kShared, {});
+    }
+    ASSERT_TRUE(engine->Prefill(both, /*max_tokens=*/512).ok());
+    while (!first->finished()) ASSERT_TRUE(engine->Step(both).ok());
+    for (const StepWork& of : both) {
+      EXPECT_GT(of.sequence->stats.num_drafted, 0);
+      EXPECT_EQ(of.sequence->stats.acceptance_rate(), 1.0);
+      EXPECT_EQ(of.sequence->tokens(), first->tokens());
     }
   }
 }
