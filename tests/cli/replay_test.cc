@@ -100,7 +100,8 @@ TEST_F(ReplayTest, GenerateIsCheckedAndExcludesTrace) {
 TEST_F(ReplayTest, DraftsIfDraftIsGiven) {
   std::ofstream(dir_.Join("trace.jsonl")) << SharedPrefixes();
   const nlohmann::json report =
-      Run(Args{"replay"} + DemoPair() + Args{"--trace", dir_.Join("trace.jsonl"), "--json"});
+      Run(Args{"replay"} + DemoPair() +
+          Args{"--draft-p-min", "0", "--trace", dir_.Join("trace.jsonl"), "--json"});
   EXPECT_EQ(report["failed"], 0);
   EXPECT_GT(report["accept_length"], 1.0);
 }
