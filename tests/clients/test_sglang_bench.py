@@ -5,11 +5,19 @@ import re
 
 import pytest
 import requests
-from processes import ROOT, TOOLS, run_tool
+from processes import ROOT, TOOLS, run_tool, shortlist_server
 
 pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="sglang could not be installed")
 
 NUM_PROMPTS = 8
+
+
+@pytest.fixture(scope="module")
+def server():
+    """It always drafts; with measured costs the benchmark's load might not be worth it."""
+    with shortlist_server("sglang_bench", "--draft-p-min", "0.35") as process:
+        yield process
+        assert process.stop() == 0
 
 
 @pytest.fixture(scope="module")
