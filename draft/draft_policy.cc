@@ -17,11 +17,14 @@ constexpr double kFewTokens = 16.0;
 // Before costs are known: a draft pass with its row takes about a third of a token's time.
 constexpr double kUsualPass = 0.35;
 constexpr double kUsualRow = 0.14;
+// Steps that explore costs lower their thresholds by this factor, down to the usual ones.
+constexpr double kExploring = 3.0;
 // Acceptance before any verdict, its weight in tokens, and that of the verdicts that count.
 constexpr double kUsualAcceptance = 0.8;
 constexpr double kFewVerdicts = 32.0, kManyVerdicts = 512.0;
 // No policy can hope for a higher acceptance.
 constexpr double kHighestAcceptance = 0.98;
+// One in this many steps in which drafts cannot pay, by what was measured, drafts all the same.
 constexpr int64_t kTryEvery = 512;
 // The longest chain of a forecast.
 constexpr int64_t kForecastTokens = 8;
@@ -159,8 +162,9 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t num_drafti
     const double row_ms = (with_ms - before_ms) / drafting;
     before_ms = with_ms;
     const double row = rate * row_ms, pass = rate * (pass_ms + row_ms);
-    thresholds.row[length] = explores ? std::min(row, std::max(kUsualRow, row / 3)) : row;
-    thresholds.pass[length] = explores ? std::min(pass, std::max(kUsualPass, pass / 3)) : pass;
+    thresholds.row[length] = explores ? std::min(row, std::max(kUsualRow, row / kExploring)) : row;
+    thresholds.pass[length] =
+        explores ? std::min(pass, std::max(kUsualPass, pass / kExploring)) : pass;
   }
   return thresholds;
 }
