@@ -2,7 +2,7 @@
 #   include/shortlist.h               the C interface
 #   include/shortlist/<room>/<name>.h the public headers, named below, with what they include: #include "shortlist/..."
 #   lib/                              a static library for each room, libshortlist.so, pkg-config files
-#   lib/cmake/Shortlist/              components c, vocab, kernels, head (no libtorch), draft, router, runtime
+#   lib/cmake/Shortlist/              components c, vocab, kernels, head, draft, router, runtime
 #   bin/shortlist                     the command line, if this build has it, with
 #   share/                            its manual page, completion for bash and zsh, and the vocabulary lists
 
@@ -18,7 +18,7 @@ set(SHORTLIST_TARGET_kernels kernels)
 set(SHORTLIST_PUBLIC_kernels kernels/head.h kernels/isa.h kernels/quant.h kernels/sampling.h)
 set(SHORTLIST_TARGET_head head)
 set(SHORTLIST_PUBLIC_head head/pruned_head.h head/row_tails.h)
-if(SHORTLIST_WITH_TORCH AND NOT SHORTLIST_HEAD_ONLY)
+if(NOT SHORTLIST_HEAD_ONLY)
   list(APPEND SHORTLIST_COMPONENTS draft router runtime)
   set(SHORTLIST_TARGET_draft draft)
   set(SHORTLIST_PUBLIC_draft draft/drafter.h draft/engine.h)
@@ -71,7 +71,7 @@ endfunction()
 # Appends the lines of ShortlistTargets.cmake that define NAME to LINES, and the packages it needs to PACKAGES.
 function(shortlist_import_lines NAME LINES PACKAGES)
   get_target_property(links shortlist_${NAME} LINK_LIBRARIES)
-  list(REMOVE_ITEM links shortlist_flags)
+  list(REMOVE_ITEM links shortlist_flags Eigen3::Eigen)  # Eigen: headers that no public header includes
   set(packages ${${PACKAGES}})
   foreach(link ${links})
     if(link MATCHES "^(absl|nlohmann_json|Threads|LibLZMA|ZLIB|zstd)::")

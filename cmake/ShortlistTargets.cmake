@@ -44,21 +44,25 @@ endif()
 # test binary those of the libraries that it tests. A library precompiles none of its own: a name in one of its sources
 # may be that of a header which the source does not include. Not for kernels, whose sources have their own flags: a
 # precompiled header fits one set of flags.
-# SHORTLIST_PRECOMPILE: ON, or TESTS for test binaries alone, so that a library's missing include is an error.
+# SHORTLIST_PRECOMPILE: ON, or MOST: only test binaries and the rooms over Asio and CLI11, whose headers take most of
+# their time. A missing include in one of the other libraries is an error then.
 function(shortlist_precompile NAME DEPS)
   if(NOT SHORTLIST_PRECOMPILE OR NAME MATCHES kernels)
     return()
   endif()
-  if(SHORTLIST_PRECOMPILE STREQUAL TESTS AND NOT NAME MATCHES "_test$")
+  if(SHORTLIST_PRECOMPILE STREQUAL MOST AND NOT NAME MATCHES "_test$|^shortlist_(serve|serve_http|cli)$")
     return()
   endif()
   set(headers <functional> <map> <memory> <optional> <string> <unordered_map> <vector> <absl/status/statusor.h>
               <absl/strings/str_cat.h> <nlohmann/json.hpp> ${ARGN})
-  if(NAME MATCHES "^(shortlist_device|shortlist_sketch|device_test|sketch_test)$")
+  if(NAME MATCHES "^(shortlist_device|device_test)$")
     list(APPEND headers <ATen/core/Tensor.h>)
   endif()
   if("${NAME};${DEPS}" MATCHES serve)
     list(APPEND headers <boost/asio.hpp>)
+  endif()
+  if(NAME STREQUAL shortlist_cli)
+    list(APPEND headers <CLI/CLI.hpp>)
   endif()
   target_precompile_headers(${NAME} PRIVATE ${headers})
   # With a precompiled header GCC 12 reports false errors inside std::string that it hides otherwise.
@@ -127,7 +131,7 @@ function(shortlist_test NAME)
   # Draft data that a test run caches must not end up in the user's cache.
   set(cache "XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test_cache")
   if(NOT SHORTLIST_TEST_SHARDS)
-    # libtorch alone can take seconds to start on a busy machine.
+    # A busy machine can take seconds to list the tests.
     gtest_discover_tests(${NAME}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                          PROPERTIES TIMEOUT 600 ENVIRONMENT "${cache}")

@@ -1,3 +1,5 @@
+#include "device/cuda_head_kernels.h"
+
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -5,7 +7,6 @@
 #include <cuda_runtime_api.h>
 
 #include "absl/strings/str_cat.h"
-#include "device/head_kernels.h"
 #include "kernels/cuda/head.h"
 #include "kernels/cuda/head_plan.h"
 #include "kernels/cuda/sketch.h"

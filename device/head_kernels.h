@@ -4,10 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "kernels/cuda/head_args.h"
 #include "kernels/cuda/sketch_args.h"
 
@@ -35,10 +33,6 @@ class HeadKernels {
   /// Same as SketchSelectCuda (kernels/cuda/sketch.h).
   virtual absl::Status SelectSketch(const CudaSketchArgs& args) = 0;
 };
-
-/// Opens the kernels on the first CUDA device. FailedPrecondition says what is missing: CUDA in
-/// this build, a driver, a device, or kernels compiled for that device.
-absl::StatusOr<std::shared_ptr<HeadKernels>> OpenCudaHeadKernels();
 
 }  // namespace shortlist
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "device/cuda_head_kernels.h"
 #include "device/device_rows.h"
-#include "device/head_kernels.h"
 
 namespace shortlist {
 namespace {

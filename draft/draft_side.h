@@ -49,6 +49,9 @@ class DraftSide {
   /// on. Positions that were shareable so far stay shareable.
   void EndIdle(const StepWork& work);
 
+  /// Rows that a sketch adds to those of each token; 0: none, or no drafter.
+  int64_t num_sketch_rows() const { return drafter_ != nullptr ? drafter_->num_sketch_rows() : 0; }
+
   void CountFailure(const absl::Status& why);
   int64_t num_failures() const { return num_failures_; }
   /// The last drafting error; ok if there was none.

@@ -34,7 +34,15 @@ SpeculationLoop::SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs v
       discovery_(options_.continuation_rows, drafter != nullptr),
       vocabs_(std::move(vocabs)),
       cache_(std::move(cache)),
-      head_(std::move(head)) {}
+      head_(std::move(head)),
+      proposer_({.options = options_,
+                 .drafter = drafter,
+                 .context_len = target.config().context_len,
+                 .discovery = discovery_,
+                 .vocabs = vocabs_,
+                 .draft_side = draft_side_,
+                 .policy = policy_,
+                 .now_ms = [this] { return NowMs(); }}) {}
 
 absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
     Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
@@ -193,18 +201,21 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Step(std::span<cons
     if (!snapshot.fit.ok()) draft_side_.CountFailure(snapshot.fit);
   }
   const double begin_ms = NowMs();
-  const std::vector<DraftTask> tasks = Propose(work);
+  const Proposal proposal = proposer_.Propose(work);
   const double drafted_ms = NowMs();
   stats_.draft_ms += drafted_ms - begin_ms;
-  SHORTLIST_RETURN_IF_ERROR(VerifyAll(work, tasks));
+  stats_.num_draft_passes += proposal.num_passes;
+  stats_.num_resting_steps += proposal.rests ? 1 : 0;
+  SHORTLIST_RETURN_IF_ERROR(VerifyAll(work, proposal.tasks));
   stats_.verify_ms += NowMs() - drafted_ms;
   ++stats_.num_steps;
-  UpdatePolicy(tasks, before);
+  UpdatePolicy(proposal, stats_.Since(before));
   for (const StepWork& of : work) {
-    const bool lags = draft_side_.HasState(*of.sequence) && !CatchUpPays(of, std::ssize(work));
+    const bool lags =
+        draft_side_.HasState(*of.sequence) && !proposer_.CatchUpPays(of, std::ssize(work));
     if (lags) draft_side_.EndIdle(of);
   }
-  TellSizer(work, tasks, before);
+  TellSizer(work, proposal, stats_.Since(before));
   vocabs_.Clear();
   draft_side_.CompletePrompts(work);
   return TakeResults(work);
@@ -257,17 +268,17 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
   return absl::OkStatus();
 }
 
-void SpeculationLoop::UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before) {
-  const EngineStats of_step = stats_.Since(before);
+void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& of_step) {
+  const std::vector<DraftTask>& tasks = proposal.tasks;
   DraftPolicy::Step step{.num_requests = std::ssize(tasks),
-                         .num_passes = of_step.num_draft_passes,
-                         .draft_ms = of_step.draft_ms - step_catch_up_ms_,
+                         .num_passes = proposal.num_passes,
+                         .draft_ms = of_step.draft_ms - proposal.catch_up_ms,
                          .num_rows = batch_.num_tokens(),
                          .verify_ms = of_step.verify_ms,
                          .num_judged = num_step_judged_,
                          .num_accepted = num_step_accepted_,
-                         .caught_up = step_caught_up_,
-                         .catch_up_ms = step_catch_up_ms_};
+                         .caught_up = proposal.caught_up,
+                         .catch_up_ms = proposal.catch_up_ms};
   for (size_t i = 0; i < tasks.size(); ++i) {
     step.num_drafting += tasks[i].num_passes > 0 ? 1 : 0;
     step.num_emitted += results_[i].num_emitted;
@@ -276,10 +287,11 @@ void SpeculationLoop::UpdatePolicy(std::span<const DraftTask> tasks, const Engin
 }
 
 /// A step in which another vocabulary took part is no evidence for the sizer.
-void SpeculationLoop::TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
-                                const EngineStats& before) {
+void SpeculationLoop::TellSizer(std::span<const StepWork> work, const Proposal& proposal,
+                                const EngineStats& of_step) {
   if (options_.sizer == nullptr || options_.sizer->TakeNext()) return;
-  if (NumSketchRows() > 0) options_.sizer->TellSketch();
+  if (draft_side_.num_sketch_rows() > 0) options_.sizer->TellSketch();
+  const std::vector<DraftTask>& tasks = proposal.tasks;
   SizeControl::Step step{.num_requests = std::ssize(tasks)};
   for (size_t i = 0; i < tasks.size(); ++i) {
     const StepVocabs::Snapshot& snapshot = vocabs_.Of(work[i]);
@@ -287,140 +299,12 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, std::span<const 
     step.num_emitted += results_[i].num_emitted;
     step.num_drafted += std::ssize(tasks[i].tokens);
   }
-  const EngineStats of_step = stats_.Since(before);
-  step.num_passes = of_step.num_draft_passes;
-  step.draft_ms = of_step.draft_ms - step_catch_up_ms_;
+  step.num_passes = proposal.num_passes;
+  step.draft_ms = of_step.draft_ms - proposal.catch_up_ms;
   step.verify_ms = of_step.verify_ms;
   step.num_accepted = num_step_accepted_;
   step.num_judged = num_step_judged_;
   options_.sizer->AddStep(step, *vocabs_.Of(work.front()).active);
-}
-
-int64_t SpeculationLoop::NumDraftTokens(const StepWork& work) const {
-  const Sequence& sequence = *work.sequence;
-  if (!draft_side_.CanDraft(sequence)) return 0;
-  // The last token of a step is the target's own, so the draft needs one token fewer than still
-  // wanted. Each draft token needs a slot after the last token and a position in both contexts.
-  const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
-  const int64_t slots = std::ssize(work.kv_slots) - sequence.num_tokens();
-  const int64_t positions =
-      std::min(target_.config().context_len, drafter_->context_len()) - sequence.num_tokens();
-  return std::max<int64_t>(0, std::min({options_.num_draft_tokens, wanted, slots, positions}));
-}
-
-int64_t SpeculationLoop::NumSketchRows() const {
-  return drafter_ != nullptr ? drafter_->num_sketch_rows() : 0;
-}
-
-/// Prepares the draft task of one sequence, after updating the sequence's tail.
-DraftTask SpeculationLoop::NewTask(const StepWork& work) {
-  Sequence& sequence = *work.sequence;
-  const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
-  const ActiveVocab& active = *snapshot.active;
-  discovery_.BeforeStep(work, active);
-  DraftTask task{.sequence = &sequence,
-                 .kv_slots = work.kv_slots,
-                 .active = &active,
-                 .num_draft_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0,
-                 .p_min = options_.draft_p_min.value_or(0.0),
-                 .thresholds = options_.draft_p_min ? nullptr : &thresholds_,
-                 .looks_up = options_.prompt_lookup};
-  if (drafter_ != nullptr && sequence.speculates() &&
-      sequence.num_tokens() >= drafter_->context_len()) {
-    ++sequence.stats.num_steps_beyond_draft;
-  }
-  const Speculation& speculation = SpeculationOf(sequence);
-  // A base that adapts its size grows if it covers too little.
-  const bool grows =
-      options_.sizer != nullptr && options_.sizer->grows_base() && vocabs_.IsOwn(snapshot);
-  if (task.num_draft_tokens > 0 && !active.is_full_head() && !grows &&
-      speculation.guard.has_collapsed()) {
-    task.active = &vocabs_.full_head();
-    ++sequence.stats.num_fallback_steps;
-  }
-  sequence.stats.active_rows = task.active->is_full_head()
-                                   ? options_.emit_size
-                                   : active.size() + speculation.tail.size() +
-                                         active.base()->max_successors() + NumSketchRows();
-  return task;
-}
-
-/// Returns the number of tokens that the draft lacks after a rest, or of a prompt; 0 after a
-/// drafted step, which leaves one chain and the target's token to compute.
-int64_t SpeculationLoop::NumMissing(const Sequence& sequence) const {
-  const int64_t left = sequence.num_tokens() - drafter_->CachedLen(sequence);
-  return left > options_.num_draft_tokens + 2 ? left : 0;
-}
-
-bool SpeculationLoop::CatchUpPays(const StepWork& work, int64_t num_requests) const {
-  const Sequence& sequence = *work.sequence;
-  const int64_t missing = NumMissing(sequence);
-  const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output();
-  return missing == 0 || options_.draft_p_min || policy_.PaysBack(num_requests, missing, wanted);
-}
-
-/// True if `work` should draft in this step, if the step drafts. Many missing tokens are computed
-/// over several steps, so that no step has to wait for all of them.
-bool SpeculationLoop::Prepare(const StepWork& work, int64_t num_requests) {
-  if (!draft_side_.Start(work) || !CatchUpPays(work, num_requests)) return false;
-  if (NumMissing(*work.sequence) <= Drafter::kMaxCatchUp) return true;
-  const double begin_ms = NowMs();
-  const int64_t computed = draft_side_.CatchUp(std::span(&work, 1));
-  const double ms = NowMs() - begin_ms;
-  policy_.AddDraftPrefill(computed, ms);
-  step_catch_up_ms_ += ms;
-  return false;
-}
-
-std::vector<DraftTask> SpeculationLoop::Propose(std::span<const StepWork> work) {
-  if (drafter_ != nullptr && options_.sizer != nullptr && options_.sizer->num_sketch_rows() > 0) {
-    drafter_->set_num_sketch_rows(options_.sizer->num_sketch_rows());
-  }
-  step_caught_up_ = false;
-  step_catch_up_ms_ = 0.0;
-  bool refuses = false;
-  std::vector<DraftTask> tasks, drafting;
-  for (const StepWork& of : work) {
-    tasks.push_back(NewTask(of));
-    DraftTask& task = tasks.back();
-    if (task.num_draft_tokens == 0) continue;
-    if (Prepare(of, std::ssize(work))) {
-      drafting.push_back(task);
-    } else {
-      task.num_draft_tokens = 0;
-      refuses = true;
-    }
-  }
-  if (drafting.empty()) {
-    stats_.num_resting_steps += refuses ? 1 : 0;
-    return tasks;
-  }
-  if (!options_.draft_p_min) {
-    if (!policy_.TakeStep(std::ssize(work), std::ssize(drafting))) {
-      for (DraftTask& task : tasks) task.num_draft_tokens = 0;
-      ++stats_.num_resting_steps;
-      return tasks;
-    }
-    thresholds_ =
-        policy_.Thresholds(std::ssize(work), std::ssize(drafting), options_.num_draft_tokens);
-  }
-  step_caught_up_ = std::ranges::any_of(
-      drafting, [this](const DraftTask& task) { return NumMissing(*task.sequence) > 0; });
-  const bool wants_distributions = options_.verify == VerifyMode::kRejection;
-  if (const absl::Status drafted = drafter_->Draft(drafting, wants_distributions); !drafted.ok()) {
-    draft_side_.CountFailure(drafted);  // the step continues as plain decoding
-    return tasks;
-  }
-  int64_t longest = 0;
-  size_t next = 0;
-  for (DraftTask& task : tasks) {
-    if (task.num_draft_tokens == 0) continue;
-    task = std::move(drafting[next++]);
-    longest = std::max(longest, task.num_passes);
-    task.Copy(wants_distributions);
-  }
-  stats_.num_draft_passes += longest;
-  return tasks;
 }
 
 /// Updates statistics and vocabularies. Of the `num_emitted` tokens that resulted from `task`, the
@@ -432,7 +316,7 @@ void SpeculationLoop::Learn(const StepWork& work, const DraftTask& task, int64_t
   const ActiveVocab& active = *snapshot.active;
   const JudgedStep step{.task = &task,
                         .active = &active,
-                        .has_sketch = NumSketchRows() > 0,
+                        .has_sketch = draft_side_.num_sketch_rows() > 0,
                         .num_accepted = num_accepted,
                         .num_emitted = num_emitted};
   const StepCoverage coverage = CountCoverage(step, options_.coverage_floor);

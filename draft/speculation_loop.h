@@ -12,6 +12,7 @@
 #include "draft/draft_side.h"
 #include "draft/drafter.h"
 #include "draft/engine.h"
+#include "draft/proposer.h"
 #include "draft/step_vocabs.h"
 #include "draft/tail_discovery.h"
 #include "draft/target_head.h"
@@ -61,19 +62,12 @@ class SpeculationLoop final : public SpeculativeEngine {
   double NowMs() const;
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
-  std::vector<DraftTask> Propose(std::span<const StepWork> work);
-  DraftTask NewTask(const StepWork& work);
-  int64_t NumDraftTokens(const StepWork& work) const;
-  int64_t NumMissing(const Sequence& sequence) const;
-  bool CatchUpPays(const StepWork& work, int64_t num_requests) const;
-  bool Prepare(const StepWork& work, int64_t num_requests);
-  int64_t NumSketchRows() const;
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
   void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
              int64_t num_emitted);
-  void UpdatePolicy(std::span<const DraftTask> tasks, const EngineStats& before);
-  void TellSizer(std::span<const StepWork> work, std::span<const DraftTask> tasks,
-                 const EngineStats& before);
+  void UpdatePolicy(const Proposal& proposal, const EngineStats& of_step);
+  void TellSizer(std::span<const StepWork> work, const Proposal& proposal,
+                 const EngineStats& of_step);
 
   Decoder& target_;
   Drafter* const drafter_;
@@ -90,9 +84,7 @@ class SpeculationLoop final : public SpeculativeEngine {
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
   EngineStats stats_;
   DraftPolicy policy_;
-  ChainThresholds thresholds_;   // of the step
-  bool step_caught_up_ = false;  // as in DraftPolicy::Step
-  double step_catch_up_ms_ = 0.0;
+  Proposer proposer_;  // refers to the parts above
 };
 
 }  // namespace shortlist

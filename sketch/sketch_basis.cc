@@ -1,15 +1,15 @@
 #include "sketch/sketch_basis.h"
 
-#include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
-
+#include <Eigen/Cholesky>
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
-#include "device/catch_torch.h"
 #include "kernels/quant.h"
 #include "kernels/sketch.h"
 
@@ -30,15 +30,25 @@ void ReadRow(const HeadWeight& head, int64_t row, float* target) {
   for (int64_t k = 0; k < head.hidden; ++k) target[k] = LoadAsFloat(from, head.dtype, k);
 }
 
-/// Returns a tensor over the elements of `matrix`, which must outlive it.
-at::Tensor TensorOf(const Matrix& matrix) {
-  return at::from_blob(matrix.floats(), {matrix.rows(), matrix.cols()}, at::kFloat);
+using RowsF32 = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Eigen::MatrixXd;
+
+/// Returns a view of the elements of `matrix`, which must outlive it.
+Eigen::Map<RowsF32> ViewOf(const Matrix& matrix) {
+  return {matrix.floats(), matrix.rows(), matrix.cols()};
 }
 
-Matrix MatrixOf(const at::Tensor& tensor) {
-  Matrix matrix(tensor.size(0), tensor.size(1));
-  TensorOf(matrix).copy_(tensor);
+Matrix MatrixOf(const MatrixXd& from) {
+  Matrix matrix(from.rows(), from.cols());
+  ViewOf(matrix) = from.cast<float>();
   return matrix;
+}
+
+/// Returns rows^T rows, of which only the lower triangle is defined.
+Eigen::MatrixXf LowerProducts(const Eigen::Ref<const RowsF32>& rows) {
+  Eigen::MatrixXf products = Eigen::MatrixXf::Zero(rows.cols(), rows.cols());
+  products.selfadjointView<Eigen::Lower>().rankUpdate(rows.transpose());
+  return products;
 }
 
 absl::Status CheckStop(const std::atomic<bool>* stop) {
@@ -46,54 +56,66 @@ absl::Status CheckStop(const std::atomic<bool>* stop) {
   return stops ? absl::CancelledError("sketch: fitting was stopped") : absl::OkStatus();
 }
 
-/// Returns the covariance of the head's rows, [hidden, hidden] f64.
-absl::StatusOr<at::Tensor> RowCovariance(const HeadWeight& head, int64_t num_rows,
-                                         const std::atomic<bool>* stop) {
+/// Returns the lower triangle of the covariance of the head's rows, [hidden, hidden].
+absl::StatusOr<MatrixXd> RowCovariance(const HeadWeight& head, int64_t num_rows,
+                                       const std::atomic<bool>* stop) {
   const int64_t stride = std::max<int64_t>(1, num_rows / kSampledRows);
   const int64_t num_sampled = (num_rows + stride - 1) / stride;
-  at::Tensor products = at::zeros({head.hidden, head.hidden}, at::kDouble);
-  at::Tensor sum = at::zeros({head.hidden}, at::kDouble);
+  MatrixXd products = MatrixXd::Zero(head.hidden, head.hidden);
+  Eigen::VectorXd sum = Eigen::VectorXd::Zero(head.hidden);
+  RowsF32 block(std::min(kBlockRows, num_sampled), head.hidden);
   for (int64_t first = 0; first < num_sampled; first += kBlockRows) {
     SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
     const int64_t count = std::min(kBlockRows, num_sampled - first);
-    at::Tensor rows = at::empty({count, head.hidden}, at::kFloat);
     for (int64_t i = 0; i < count; ++i) {
-      ReadRow(head, (first + i) * stride, rows.data_ptr<float>() + i * head.hidden);
+      ReadRow(head, (first + i) * stride, block.data() + i * head.hidden);
     }
-    sum += rows.sum(0, /*keepdim=*/false, at::kDouble);
-    products += at::mm(rows.t(), rows);
+    const auto rows = block.topRows(count);
+    sum += rows.cast<double>().colwise().sum().transpose();
+    products += LowerProducts(rows).cast<double>();
   }
-  const at::Tensor mean = sum / static_cast<double>(num_sampled);
-  return products / static_cast<double>(num_sampled) - at::outer(mean, mean);
+  const Eigen::VectorXd mean = sum / static_cast<double>(num_sampled);
+  products /= static_cast<double>(num_sampled);
+  products.selfadjointView<Eigen::Lower>().rankUpdate(mean, -1.0);
+  return products;
 }
 
 struct Components {
-  at::Tensor energies;  // [count] f64, falling
-  at::Tensor axes;      // [n, count] f64, orthonormal
+  Eigen::VectorXd energies;  // [count], falling
+  MatrixXd axes;             // [n, count], orthonormal
 };
 
 /// Returns the first principal components of L^T C L, by subspace iteration with Rayleigh-Ritz
-/// (Rutishauser 1969): few of many components are needed, and approximate ones suffice.
-absl::StatusOr<Components> FirstComponents(const at::Tensor& lower, const at::Tensor& covariance,
+/// (Rutishauser 1969): few of many components are needed, and approximate ones suffice. Reads the
+/// lower triangles of L and C.
+absl::StatusOr<Components> FirstComponents(const MatrixXd& l, const MatrixXd& covariance,
                                            int64_t count, const std::atomic<bool>* stop) {
   constexpr int kMostRounds = 64;
   constexpr double kPrecision = 1e-7;  // of the energy in the components
-  const int64_t n = lower.size(0);
+  const int64_t n = l.rows();
   const int64_t width = std::min(n, count + count / 2 + kSketchStep);
-  at::Generator random = at::detail::createCPUGenerator(/*seed=*/1);
-  at::Tensor block = at::randn({n, width}, random, at::kDouble);
+  const auto lower = l.triangularView<Eigen::Lower>();
+  std::mt19937_64 random(/*seed=*/1);
+  std::normal_distribution<double> normal;
+  MatrixXd block = MatrixXd::NullaryExpr(n, width, [&] { return normal(random); });
   double held = 0.0;
   for (int round = 0;; ++round) {
     SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
-    const at::Tensor axes = std::get<0>(at::linalg_qr(block));
-    block = at::mm(lower.t(), at::mm(covariance, at::mm(lower, axes)));
-    const at::Tensor seen = at::mm(axes.t(), block);
-    const auto [energies, turns] = at::linalg_eigh((seen + seen.t()) / 2);  // rising
-    const at::Tensor largest = energies.narrow(0, width - count, count).flip(0);
-    const double held_before = std::exchange(held, largest.sum().item<double>());
+    const MatrixXd axes =
+        Eigen::HouseholderQR<MatrixXd>(block).householderQ() * MatrixXd::Identity(n, width);
+    const MatrixXd seen_rows = lower * axes;
+    const MatrixXd weighted = covariance.selfadjointView<Eigen::Lower>() * seen_rows;
+    block = lower.transpose() * weighted;
+    const MatrixXd seen = axes.transpose() * block;
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> solver((seen + seen.transpose()) / 2);
+    if (solver.info() != Eigen::Success) {
+      return absl::InternalError("sketch: no principal components were found");
+    }
+    const Eigen::VectorXd largest = solver.eigenvalues().tail(count).reverse();  // they rise
+    const double held_before = std::exchange(held, largest.sum());
     const bool settled = round > 0 && held - held_before <= kPrecision * held;
     if (settled || width == n || round + 1 == kMostRounds) {
-      return Components{largest, at::mm(axes, turns.narrow(1, width - count, count).flip(1))};
+      return Components{largest, axes * solver.eigenvectors().rightCols(count).rowwise().reverse()};
     }
   }
 }
@@ -128,18 +150,20 @@ StateMoments::StateMoments(const Matrix& mean, int64_t num_states)
 
 absl::Status StateMoments::Add(const Matrix& matrix) {
   SHORTLIST_CHECK(sum_.empty() || matrix.cols() == hidden_);
-  return CatchTorch("moments of hidden states", [&] {
-    const at::Tensor states = TensorOf(matrix);
-    const at::Tensor finite = at::isfinite(states).all(/*dim=*/1).nonzero().squeeze(1);
-    if (finite.numel() == 0) return absl::OkStatus();
-    const at::Tensor kept =
-        finite.numel() == states.size(0) ? states : states.index_select(0, finite);
-    const at::Tensor products = at::mm(kept.t(), kept).to(at::kDouble).contiguous();
+  return CatchBadAlloc("moments of hidden states", [&] {
+    const auto states = ViewOf(matrix);
+    RowsF32 finite(states.rows(), states.cols());
+    int64_t num_finite = 0;
+    for (int64_t i = 0; i < states.rows(); ++i) {
+      if (states.row(i).allFinite()) finite.row(num_finite++) = states.row(i);
+    }
+    if (num_finite == 0) return absl::OkStatus();
+    const Eigen::MatrixXf products = LowerProducts(finite.topRows(num_finite));
     hidden_ = matrix.cols();
     sum_.resize(static_cast<size_t>(hidden_ * hidden_), 0.0);
-    const double* const values = products.data_ptr<double>();
-    for (size_t i = 0; i < sum_.size(); ++i) sum_[i] += values[i];
-    num_states_ += kept.size(0);
+    Eigen::Map<MatrixXd>(sum_.data(), hidden_, hidden_) +=
+        MatrixXd(products.cast<double>().selfadjointView<Eigen::Lower>());
+    num_states_ += num_finite;
     return absl::OkStatus();
   });
 }
@@ -161,36 +185,39 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
   }
   SketchBasis basis;
   basis.num_states = moments != nullptr ? moments->num_states() : 0;
-  SHORTLIST_RETURN_IF_ERROR(CatchTorch("sketch", [&]() -> absl::Status {
-    at::Tensor mean = at::eye(head.hidden, at::kDouble);
+  SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("sketch", [&]() -> absl::Status {
+    MatrixXd mean = MatrixXd::Identity(head.hidden, head.hidden);
     if (moments != nullptr) {
       if (moments->hidden() != head.hidden) {
         return absl::InvalidArgumentError(absl::StrCat(
             "sketch: hidden states of ", moments->hidden(), " for a head of ", head.hidden));
       }
-      mean = at::from_blob(const_cast<double*>(moments->sum().data()), mean.sizes(), at::kDouble) /
+      mean = Eigen::Map<const MatrixXd>(moments->sum().data(), head.hidden, head.hidden) /
              static_cast<double>(moments->num_states());
-      const double least = kLeastMoment * mean.trace().item<double>() / head.hidden;
-      mean = mean + least * at::eye(head.hidden, at::kDouble);
+      mean.diagonal().array() += kLeastMoment * mean.trace() / static_cast<double>(head.hidden);
     }
-    SHORTLIST_ASSIGN_OR_RETURN(const at::Tensor covariance, RowCovariance(head, num_rows, stop));
-    const double spread = covariance.trace().item<double>();
-    if (!(std::isfinite(spread) && spread > 0 && mean.trace().item<double>() > 0)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const MatrixXd covariance, RowCovariance(head, num_rows, stop));
+    const double spread = covariance.trace();
+    if (!(std::isfinite(spread) && spread > 0 && mean.trace() > 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("sketch: rows of spread ", spread, " have no principal components"));
     }
     // With moments L L^T, the error of a projection P of the rows W is |(W - W P) L|: the best one
     // keeps the principal components of W L.
-    const at::Tensor lower = at::linalg_cholesky(mean);
+    const Eigen::LLT<MatrixXd> cholesky(mean);
+    if (cholesky.info() != Eigen::Success) {
+      return absl::InvalidArgumentError("sketch: the moments of hidden states are not positive");
+    }
+    const MatrixXd& lower = cholesky.matrixLLT();  // its upper triangle is something else
     SHORTLIST_ASSIGN_OR_RETURN(const Components components,
                                FirstComponents(lower, covariance, rank, stop));
     // Both sides become integers: each takes half of the variation of a component's logits.
-    const at::Tensor largest = components.energies.narrow(0, 0, 1);
-    const at::Tensor balance = at::maximum(components.energies, largest * 1e-9).pow(0.25);
-    const at::Tensor inverse = at::linalg_solve_triangular(lower.t(), components.axes,
-                                                           /*upper=*/true);
-    basis.rows = MatrixOf((at::mm(lower, components.axes) / balance).t());
-    basis.states = MatrixOf((inverse * balance).t());
+    const Eigen::VectorXd balance =
+        components.energies.cwiseMax(components.energies[0] * 1e-9).array().pow(0.25);
+    const MatrixXd rows = cholesky.matrixL() * components.axes;
+    const MatrixXd states = cholesky.matrixU().solve(components.axes);
+    basis.rows = MatrixOf((rows * balance.cwiseInverse().asDiagonal()).transpose());
+    basis.states = MatrixOf((states * balance.asDiagonal()).transpose());
     SHORTLIST_RETURN_IF_ERROR(CheckStop(stop));
     const Matrix projected = ProjectRows(head, num_rows, basis.rows, pool);
     const int64_t num_probes = std::min(kNumProbes, num_rows);

@@ -21,7 +21,7 @@ SamplingParams UpTo(int64_t max_new_tokens) {
 
 class DraftingTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { pair_ = DemoPair::Load(/*num_threads=*/2).release(); }
+  static void SetUpTestSuite() { pair_ = DemoPair::Load(/*num_threads=*/1).release(); }
   static void TearDownTestSuite() { delete pair_; }
   void SetUp() override { ASSERT_NE(pair_, nullptr); }
 

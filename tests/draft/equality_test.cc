@@ -67,7 +67,7 @@ std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
 
 class EqualityTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { pair_ = DemoPair::Load(/*num_threads=*/2).release(); }
+  static void SetUpTestSuite() { pair_ = DemoPair::Load(/*num_threads=*/1).release(); }
   static void TearDownTestSuite() { delete pair_; }
   void SetUp() override { ASSERT_NE(pair_, nullptr); }
 
@@ -193,7 +193,7 @@ TEST_F(EqualityTest, HoldsForEveryDtypeAndIsa) {
   for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
     if (!SetIsa(isa)) continue;
     for (DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) {
-      const std::unique_ptr<DemoPair> pair = DemoPair::Load(/*num_threads=*/2, dtype);
+      const std::unique_ptr<DemoPair> pair = DemoPair::Load(/*num_threads=*/1, dtype);
       ASSERT_NE(pair, nullptr);
       RunConfig config;
       config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar || kShortSuites ? 6 : 24);
@@ -213,7 +213,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
   const Isa detected = CurrentIsa();
   for (DType quantize : {DType::kInt8, DType::kInt4}) {
     const std::unique_ptr<DemoPair> pair =
-        DemoPair::Load(/*num_threads=*/2, /*dtype=*/std::nullopt, quantize, quantize);
+        DemoPair::Load(/*num_threads=*/1, /*dtype=*/std::nullopt, quantize, quantize);
     ASSERT_NE(pair, nullptr);
     for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16}) {
       if (!SetIsa(isa)) continue;
@@ -245,7 +245,7 @@ TEST_F(EqualityTest, QuantizedDraftsKeepTargetOutput) {
     const RunResult expected = pair_->Run(prompts, config);
     for (DType quantize : {DType::kInt8, DType::kInt4}) {
       const std::unique_ptr<DemoPair> pair =
-          DemoPair::Load(/*num_threads=*/2, /*dtype=*/std::nullopt, /*quantize=*/std::nullopt,
+          DemoPair::Load(/*num_threads=*/1, /*dtype=*/std::nullopt, /*quantize=*/std::nullopt,
                          /*quantize_draft=*/quantize);
       ASSERT_NE(pair, nullptr);
       EXPECT_EQ(pair->eagle().head_weight().dtype, quantize);

@@ -20,9 +20,9 @@
 
 namespace shortlist {
 
-/// AddressSanitizer looks for faults of memory; the plain build has shown by then what long outputs
-/// of many prompts show.
-#if defined(__SANITIZE_ADDRESS__)
+/// Sanitizers look for faults of memory and races; the plain build has shown by then what long
+/// outputs of many prompts show.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kShortSuites = true;
 #else
 inline constexpr bool kShortSuites = false;

@@ -1,6 +1,5 @@
 #include "head/cpu_head.h"
 
-#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,6 +8,9 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "tests/support/matrices.h"
+#include "tests/support/normal_values.h"
 
 namespace shortlist {
 namespace {
@@ -21,9 +23,9 @@ class CpuHeadTest : public testing::TestWithParam<bool> {};
 
 TEST_P(CpuHeadTest, RowBitsAreIndependentOfBase) {
   ThreadPool pool(2);
-  const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
-  const at::Tensor hidden = at::randn({2, kHidden});
-  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab, GetParam(), pool);
+  const std::vector<uint16_t> weight = Bf16Of(NormalValues(1, kVocab * kHidden));
+  std::vector<float> hidden = NormalValues(2, 2 * kHidden);
+  CpuHead head({weight.data(), DType::kBf16, kVocab, kHidden}, kVocab, GetParam(), pool);
   const std::vector<int32_t> tail = {50, 61};
   const std::vector<std::span<const int32_t>> tails(2, tail);
   using Ids = std::vector<TokenId>;
@@ -37,11 +39,11 @@ TEST_P(CpuHeadTest, RowBitsAreIndependentOfBase) {
 
     std::vector<float> logits;
     int64_t stride = 0;
-    ASSERT_TRUE(head.Logits({hidden.data_ptr<float>(), 2}, {active, tails}, logits, stride).ok());
+    ASSERT_TRUE(head.Logits({hidden.data(), 2}, {active, tails}, logits, stride).ok());
     for (size_t row = 0; row < rows.size(); ++row) {
       float expected[2];
       const Ids both(2, TokenId{rows[row]});
-      ASSERT_TRUE(head.RowLogits({hidden.data_ptr<float>(), 2}, both, expected).ok());
+      ASSERT_TRUE(head.RowLogits({hidden.data(), 2}, both, expected).ok());
       for (int64_t m = 0; m < 2; ++m) {
         EXPECT_EQ(std::bit_cast<uint32_t>(logits[m * stride + static_cast<int64_t>(row)]),
                   std::bit_cast<uint32_t>(expected[m]))
@@ -53,9 +55,9 @@ TEST_P(CpuHeadTest, RowBitsAreIndependentOfBase) {
 
 TEST(CpuHeadPackingTest, AlternatingBasesArePackedOnce) {
   ThreadPool pool(2);
-  const at::Tensor weight = at::randn({kVocab, kHidden}).to(at::kBFloat16);
-  const at::Tensor hidden = at::randn({1, kHidden});
-  CpuHead head({weight.data_ptr(), DType::kBf16, kVocab, kHidden}, kVocab,
+  const std::vector<uint16_t> weight = Bf16Of(NormalValues(1, kVocab * kHidden));
+  std::vector<float> hidden = NormalValues(2, kHidden);
+  CpuHead head({weight.data(), DType::kBf16, kVocab, kHidden}, kVocab,
                /*packs_base=*/true, pool);
   std::vector<ActiveVocab> actives;
   for (int32_t id = 0; id < CpuHead::kMaxPacked + 1; ++id) {
@@ -66,7 +68,7 @@ TEST(CpuHeadPackingTest, AlternatingBasesArePackedOnce) {
   const auto best_of = [&](const ActiveVocab& active) {
     int32_t id = -1;
     float logit = 0.0f;
-    EXPECT_TRUE(head.TopK({hidden.data_ptr<float>(), 1}, {active}, /*k=*/1, {}, &id, &logit,
+    EXPECT_TRUE(head.TopK({hidden.data(), 1}, {active}, /*k=*/1, {}, &id, &logit,
                           /*log_sum_exp=*/nullptr)
                     .ok());
     return id;
@@ -94,16 +96,16 @@ TEST(CpuHeadPackingTest, AlternatingBasesArePackedOnce) {
 TEST(CpuHeadPackingTest, LargeBaseIsCopiedOverManyCalls) {
   constexpr int64_t kRows = 3000, kWidth = 512;
   ThreadPool pool(2);
-  const at::Tensor weight = at::randn({kRows, kWidth}).to(at::kBFloat16);
-  const at::Tensor hidden = at::randn({1, kWidth});
-  const HeadWeight of = {weight.data_ptr(), DType::kBf16, kRows, kWidth};
+  const std::vector<uint16_t> weight = Bf16Of(NormalValues(1, kRows * kWidth));
+  std::vector<float> hidden = NormalValues(2, kWidth);
+  const HeadWeight of = {weight.data(), DType::kBf16, kRows, kWidth};
   CpuHead packs(of, kRows, /*packs_base=*/true, pool), reads(of, kRows, /*packs_base=*/false, pool);
   std::vector<TokenId> ids;
   for (int32_t id = 0; id < kRows; id += id % 7 == 0 ? 2 : 1) ids.push_back(TokenId{id});
   const ActiveVocab active(/*version=*/1, *VocabBase::Create(ids, kRows), /*dynamic=*/{});
   const int64_t bytes = std::ssize(ids) * kWidth * 2;
   ASSERT_GT(bytes, 2 * CpuHead::kPackedBytesOfCall);
-  const HeadInput input = {hidden.data_ptr<float>(), 1};
+  const HeadInput input = {hidden.data(), 1};
   std::vector<float> expected, logits;
   int64_t stride = 0;
   ASSERT_TRUE(reads.Logits(input, {active}, expected, stride).ok());

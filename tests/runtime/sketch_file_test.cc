@@ -1,5 +1,6 @@
 #include "runtime/sketch_file.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -10,8 +11,8 @@
 #include "base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/matrices.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tensors.h"
 
 namespace shortlist {
 namespace {
@@ -20,10 +21,10 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 SketchBasis SmallBasis() {
-  return {.rows = MatrixOf(at::arange(80, at::kFloat).view({8, 10})),
-          .states = MatrixOf(at::arange(80, at::kFloat).view({8, 10}) * -0.5f),
+  return {.rows = Rising(8, 10, 1.0f),
+          .states = Rising(8, 10, -0.5f),
           .probe_ids = {0, 3, 9},
-          .probes = MatrixOf(at::arange(24, at::kFloat).view({3, 8}))};
+          .probes = Rising(3, 8, 1.0f)};
 }
 
 class SketchFileTest : public testing::Test {
@@ -49,9 +50,9 @@ TEST_F(SketchFileTest, RoundTrips) {
   ASSERT_TRUE(WriteSketchFile(basis, path()).ok());
   const auto read = ReadSketchFile(path());
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(TensorOf(read->rows).equal(TensorOf(basis.rows)));
-  EXPECT_TRUE(TensorOf(read->states).equal(TensorOf(basis.states)));
-  EXPECT_TRUE(TensorOf(read->probes).equal(TensorOf(basis.probes)));
+  EXPECT_TRUE(std::ranges::equal(Values(read->rows), Values(basis.rows)));
+  EXPECT_TRUE(std::ranges::equal(Values(read->states), Values(basis.states)));
+  EXPECT_TRUE(std::ranges::equal(Values(read->probes), Values(basis.probes)));
   EXPECT_EQ(read->probe_ids, basis.probe_ids);
   EXPECT_EQ(read->rank(), 8);
   EXPECT_EQ(read->hidden(), 10);
@@ -98,17 +99,11 @@ TEST_F(SketchFileTest, CachePathsDifferForDraftsOfSameName) {
 }
 
 TEST_F(SketchFileTest, NamesMismatch) {
-  EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.rows = MatrixOf(at::zeros({6, 10}));
-              }),
+  EXPECT_THAT(Refusal([](SketchBasis& of) { of.rows = Filled(6, 10, 0.0f); }),
               HasSubstr("rank 6 is not a multiple of 8 in [8, 10]"));
-  EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.states = MatrixOf(at::zeros({8, 5}));
-              }),
+  EXPECT_THAT(Refusal([](SketchBasis& of) { of.states = Filled(8, 5, 0.0f); }),
               HasSubstr("states is F32 [8, 5], not F32 [8, 10]"));
-  EXPECT_THAT(Refusal([](SketchBasis& of) {
-                of.probes = MatrixOf(at::zeros({2, 8}));
-              }),
+  EXPECT_THAT(Refusal([](SketchBasis& of) { of.probes = Filled(2, 8, 0.0f); }),
               HasSubstr("probes is F32 [2, 8], not F32 [3, 8]"));
   EXPECT_THAT(Refusal([](SketchBasis& of) {
                 of.probe_ids = {0, 3, 3};
@@ -146,12 +141,15 @@ TEST_F(SketchFileTest, MissingTensorIsNamed) {
 
 TEST_F(SketchFileTest, MomentsRoundTripAndDamageIsReported) {
   StateMoments moments;
-  ASSERT_TRUE(moments.Add(MatrixOf(at::arange(30, at::kFloat).view({3, 10}) * 0.1)).ok());
+  ASSERT_TRUE(moments.Add(Rising(3, 10, 0.1f)).ok());
   ASSERT_TRUE(WriteMomentsFile(moments, path()).ok());
   const auto read = ReadMomentsFile(path(), /*hidden=*/10);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->num_states(), 3);
-  EXPECT_TRUE(at::allclose(TensorOf(read->Mean()), TensorOf(moments.Mean()), /*rtol=*/1e-6));
+  const Matrix mean = read->Mean(), expected = moments.Mean();
+  for (int64_t i = 0; i < expected.num_elements(); ++i) {
+    EXPECT_FLOAT_EQ(mean.floats()[i], expected.floats()[i]);
+  }
   EXPECT_THAT(std::string(ReadMomentsFile(path(), /*hidden=*/11).status().message()),
               HasSubstr("not F32 [11, 11]"));
   EXPECT_THAT(std::string(ReadSketchFile(path()).status().message()), HasSubstr("no tensor rows"));

@@ -10,8 +10,9 @@
 #include "gtest/gtest.h"
 #include "kernels/quant.h"
 #include "sketch/sketch_basis.h"
-#include "tests/sketch/normal_values.h"
-#include "tests/support/tensors.h"
+#include "tests/sketch/best_rows.h"
+#include "tests/support/matrices.h"
+#include "tests/support/normal_values.h"
 
 namespace shortlist {
 namespace {
@@ -27,12 +28,12 @@ class SketchTest : public testing::Test {
   HeadWeight head() const { return {rows_.data(), DType::kF32, kVocab, kHidden}; }
 
   /// States that are almost in the first `num_dims` dimensions.
-  at::Tensor States(unsigned seed, int64_t count, int64_t num_dims) const {
+  Matrix States(unsigned seed, int64_t count, int64_t num_dims) const {
     std::vector<float> values = NormalValues(seed, count * kHidden);
     for (int64_t i = 0; i < std::ssize(values); ++i) {
       if (i % kHidden >= num_dims) values[i] *= 0.05f;
     }
-    return at::tensor(values).view({count, kHidden});
+    return MatrixOf(values, kHidden);
   }
 
   SketchBasis Fit(int64_t rank, const StateMoments* moments) {
@@ -48,17 +49,15 @@ class SketchTest : public testing::Test {
   }
 
   /// Returns the number of states whose row with the largest exact logit is chosen.
-  int64_t NumHits(const SketchBasis& basis, const at::Tensor& states, int64_t num_chosen) {
+  int64_t NumHits(const SketchBasis& basis, const Matrix& states, int64_t num_chosen) {
     SketchChooser chooser(Make(basis), num_chosen, pool_);
-    EXPECT_TRUE(chooser.Choose(states.data_ptr<float>(), states.size(0), {}).ok());
-    const at::Tensor best =
-        at::mm(states, at::tensor(rows_).view({kVocab, kHidden}).t()).argmax(/*dim=*/1);
+    EXPECT_TRUE(chooser.Choose(states.floats(), states.rows(), {}).ok());
+    const std::vector<int32_t> best = BestRows(states, rows_);
     int64_t num_hits = 0;
-    for (int64_t m = 0; m < states.size(0); ++m) {
+    for (int64_t m = 0; m < states.rows(); ++m) {
       const auto chosen = chooser.of_token(m);
       EXPECT_EQ(std::ssize(chosen), num_chosen);
-      num_hits +=
-          std::ranges::binary_search(chosen, static_cast<int32_t>(best.data_ptr<int64_t>()[m]));
+      num_hits += std::ranges::binary_search(chosen, best[m]);
     }
     return num_hits;
   }
@@ -83,9 +82,9 @@ TEST(WideSketchTest, SecondStepRanksCandidatesOfFirst) {
   for (int64_t i = 0; i < std::ssize(state_values); ++i) {
     state_values[i] *= std::pow(0.94f, static_cast<float>(i % kWide));
   }
-  const at::Tensor states = at::tensor(state_values).view({kStates, kWide});
+  const Matrix states = MatrixOf(state_values, kWide);
   StateMoments moments;
-  ASSERT_TRUE(moments.Add(MatrixOf(states)).ok());
+  ASSERT_TRUE(moments.Add(states).ok());
   const auto basis = SketchBasis::Fit(head, kRows, /*rank=*/160, &moments, pool);
   ASSERT_TRUE(basis.ok()) << basis.status();
   const auto sketch = Sketch::Create(*basis, head, kRows, pool);
@@ -97,23 +96,21 @@ TEST(WideSketchTest, SecondStepRanksCandidatesOfFirst) {
   EXPECT_LT((*sketch)->bytes(), Sketch::Bytes(kRows, /*rank=*/128, kWide));
 
   SketchChooser chooser(*sketch, /*num_ranked=*/16, pool);
-  ASSERT_TRUE(chooser.Choose(states.data_ptr<float>(), kStates, {}).ok());
-  const at::Tensor best =
-      at::mm(states, at::tensor(values).view({kRows, kWide}).t()).argmax(/*dim=*/1);
+  ASSERT_TRUE(chooser.Choose(states.floats(), kStates, {}).ok());
+  const std::vector<int32_t> best = BestRows(states, values);
   int num_hits = 0;
   for (int64_t m = 0; m < kStates; ++m) {
-    num_hits += std::ranges::binary_search(chooser.of_token(m),
-                                           static_cast<int32_t>(best.data_ptr<int64_t>()[m]));
+    num_hits += std::ranges::binary_search(chooser.of_token(m), best[m]);
   }
   EXPECT_GE(num_hits, 297);
 }
 
 TEST_F(SketchTest, StateMomentsSelectDimensions) {
   StateMoments moments;
-  ASSERT_TRUE(moments.Add(MatrixOf(States(3, 400, /*num_dims=*/8))).ok());
-  ASSERT_TRUE(moments.Add(MatrixOf(States(4, 100, /*num_dims=*/8))).ok());
+  ASSERT_TRUE(moments.Add(States(3, 400, /*num_dims=*/8)).ok());
+  ASSERT_TRUE(moments.Add(States(4, 100, /*num_dims=*/8)).ok());
   EXPECT_EQ(moments.num_states(), 500);
-  const at::Tensor states = States(5, 200, /*num_dims=*/8);
+  const Matrix states = States(5, 200, /*num_dims=*/8);
   const int64_t fitted = NumHits(Fit(/*rank=*/8, &moments), states, /*num_chosen=*/16);
   const int64_t blind = NumHits(Fit(/*rank=*/8, /*moments=*/nullptr), states, /*num_chosen=*/16);
   EXPECT_GT(fitted, 180);
@@ -128,24 +125,25 @@ TEST_F(SketchTest, CommonComponentTakesNoDimension) {
 
 TEST_F(SketchTest, NonFiniteStatesAreIgnored) {
   StateMoments moments;
-  at::Tensor states = States(3, 10, kHidden);
-  states.data_ptr<float>()[5] = std::numeric_limits<float>::quiet_NaN();
-  states.data_ptr<float>()[kHidden] = std::numeric_limits<float>::infinity();
-  ASSERT_TRUE(moments.Add(MatrixOf(states)).ok());
+  const Matrix states = States(3, 10, kHidden);
+  states.floats()[5] = std::numeric_limits<float>::quiet_NaN();
+  states.floats()[kHidden] = std::numeric_limits<float>::infinity();
+  ASSERT_TRUE(moments.Add(states).ok());
   EXPECT_EQ(moments.num_states(), 8);
-  EXPECT_TRUE(at::isfinite(TensorOf(moments.Mean())).all().item<bool>());
+  const Matrix mean = moments.Mean();
+  for (const float value : Values(mean)) EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST_F(SketchTest, ChoiceIsIndependentOfBatch) {
-  const at::Tensor states = States(2, 9, kHidden);
+  const Matrix states = States(2, 9, kHidden);
   SketchChooser together(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
   SketchChooser alone(Make(Fit(/*rank=*/16, nullptr)), /*num_chosen=*/50, pool_);
   std::vector<SketchRace> races(9);
   races[4] = {.inverse_temperature = 1.0f, .seed = 3, .position = 8};
-  ASSERT_TRUE(together.Choose(states.data_ptr<float>(), 9, races).ok());
+  ASSERT_TRUE(together.Choose(states.floats(), 9, races).ok());
   for (int64_t m = 0; m < 9; ++m) {
     const auto race = std::span(races).subspan(m, 1);
-    ASSERT_TRUE(alone.Choose(states.data_ptr<float>() + m * kHidden, 1, race).ok());
+    ASSERT_TRUE(alone.Choose(states.floats() + m * kHidden, 1, race).ok());
     EXPECT_TRUE(std::ranges::equal(together.of_token(m), alone.of_token(0))) << m;
   }
 }
@@ -153,21 +151,21 @@ TEST_F(SketchTest, ChoiceIsIndependentOfBatch) {
 TEST_F(SketchTest, ChoosesAllRowsIfFewerThanRequested) {
   SketchChooser chooser(Make(Fit(/*rank=*/8, nullptr)), /*num_chosen=*/kVocab + 1, pool_);
   EXPECT_EQ(chooser.num_chosen(), kVocab);
-  const at::Tensor states = States(2, 1, kHidden);
-  ASSERT_TRUE(chooser.Choose(states.data_ptr<float>(), 1, {}).ok());
+  const Matrix states = States(2, 1, kHidden);
+  ASSERT_TRUE(chooser.Choose(states.floats(), 1, {}).ok());
   EXPECT_EQ(std::ssize(chooser.of_token(0)), kVocab);
 }
 
 TEST_F(SketchTest, RankedPrefixEqualsSmallerChoice) {
-  const at::Tensor states = States(2, 3, kHidden);
+  const Matrix states = States(2, 3, kHidden);
   SketchChooser ranked(Make(Fit(/*rank=*/16, nullptr)), /*num_ranked=*/200, pool_);
   const std::vector<SketchRace> races = {{}, {.inverse_temperature = 1.0f, .seed = 3}, {}};
   for (const int64_t num_chosen : {1, 30, 199, 200}) {
     SketchChooser few(Make(Fit(/*rank=*/16, nullptr)), num_chosen, pool_);
     ranked.set_num_chosen(num_chosen);
     EXPECT_EQ(ranked.num_chosen(), num_chosen);
-    ASSERT_TRUE(ranked.Choose(states.data_ptr<float>(), 3, races).ok());
-    ASSERT_TRUE(few.Choose(states.data_ptr<float>(), 3, races).ok());
+    ASSERT_TRUE(ranked.Choose(states.floats(), 3, races).ok());
+    ASSERT_TRUE(few.Choose(states.floats(), 3, races).ok());
     for (int64_t m = 0; m < 3; ++m) {
       EXPECT_TRUE(std::ranges::equal(ranked.of_token(m), few.of_token(m))) << num_chosen;
     }
@@ -216,7 +214,7 @@ TEST_F(SketchTest, RejectsInvalidBasis) {
   }
   StateMoments moments;
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("no hidden state"));
-  ASSERT_TRUE(moments.Add(MatrixOf(at::ones({3, kHidden + 1}))).ok());
+  ASSERT_TRUE(moments.Add(Filled(3, kHidden + 1, 1.0f)).ok());
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("of 49 for a head of 48"));
   const std::vector<float> zeros(kVocab * kHidden);
   EXPECT_THAT(refusal({zeros.data(), DType::kF32, kVocab, kHidden}, /*rank=*/8, nullptr),

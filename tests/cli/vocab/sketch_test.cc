@@ -7,8 +7,8 @@
 #include "nlohmann/json.hpp"
 #include "runtime/sketch_file.h"
 #include "tests/cli/cli_testing.h"
+#include "tests/support/matrices.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/tensors.h"
 
 namespace shortlist {
 namespace {
@@ -82,10 +82,10 @@ TEST_F(VocabSketchTest, HeadOnlySketchNeedsNoFile) {
 }
 
 TEST_F(VocabSketchTest, ErrorsNameValueAndBoundAndKeepOldFile) {
-  ASSERT_TRUE(WriteSketchFile({.rows = MatrixOf(at::ones({8, 10})),
-                               .states = MatrixOf(at::ones({8, 10})),
+  ASSERT_TRUE(WriteSketchFile({.rows = Filled(8, 10, 1.0f),
+                               .states = Filled(8, 10, 1.0f),
                                .probe_ids = {0},
-                               .probes = MatrixOf(at::ones({1, 8}))},
+                               .probes = Filled(1, 8, 1.0f)},
                               path())
                   .ok());
   const auto expect_refused = [&](const Outcome& outcome, const std::string& words) {

@@ -1,10 +1,10 @@
-// Used instead of cuda_head_kernels.cc if SHORTLIST_CUDA is off or PyTorch has no CUDA.
+// Used instead of open_cuda.cc if SHORTLIST_CUDA is off or PyTorch has no CUDA.
 
-#include "device/head_kernels.h"
+#include "device/open_cuda.h"
 
 namespace shortlist {
 
-absl::StatusOr<std::shared_ptr<HeadKernels>> OpenCudaHeadKernels() {
+absl::StatusOr<std::shared_ptr<const HeadDevice>> OpenCuda() {
   return absl::FailedPreconditionError(
       "this build runs on the CPU alone; building with nvcc and a PyTorch that has CUDA "
       "(README, \"CUDA\") adds the device");

@@ -1,0 +1,142 @@
+#include "draft/proposer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "draft/speculation.h"
+#include "vocab/vocab_sizer.h"
+
+namespace shortlist {
+
+int64_t Proposer::NumDraftTokens(const StepWork& work) const {
+  const Sequence& sequence = *work.sequence;
+  if (!parts_.draft_side.CanDraft(sequence)) return 0;
+  // The last token of a step is the target's own, so the draft needs one token fewer than still
+  // wanted. Each draft token needs a slot after the last token and a position in both contexts.
+  const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
+  const int64_t slots = std::ssize(work.kv_slots) - sequence.num_tokens();
+  const int64_t positions =
+      std::min(parts_.context_len, parts_.drafter->context_len()) - sequence.num_tokens();
+  return std::max<int64_t>(0,
+                           std::min({parts_.options.num_draft_tokens, wanted, slots, positions}));
+}
+
+/// Prepares the draft task of one sequence, after updating the sequence's tail.
+DraftTask Proposer::NewTask(const StepWork& work) const {
+  const EngineOptions& options = parts_.options;
+  Sequence& sequence = *work.sequence;
+  const StepVocabs::Snapshot& snapshot = parts_.vocabs.Of(work);
+  const ActiveVocab& active = *snapshot.active;
+  parts_.discovery.BeforeStep(work, active);
+  DraftTask task{.sequence = &sequence,
+                 .kv_slots = work.kv_slots,
+                 .active = &active,
+                 .num_draft_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0,
+                 .p_min = options.draft_p_min.value_or(0.0),
+                 .thresholds = options.draft_p_min ? nullptr : &thresholds_,
+                 .looks_up = options.prompt_lookup};
+  if (parts_.drafter != nullptr && sequence.speculates() &&
+      sequence.num_tokens() >= parts_.drafter->context_len()) {
+    ++sequence.stats.num_steps_beyond_draft;
+  }
+  const Speculation& speculation = SpeculationOf(sequence);
+  // A base that adapts its size grows if it covers too little.
+  const bool grows =
+      options.sizer != nullptr && options.sizer->grows_base() && parts_.vocabs.IsOwn(snapshot);
+  if (task.num_draft_tokens > 0 && !active.is_full_head() && !grows &&
+      speculation.guard.has_collapsed()) {
+    task.active = &parts_.vocabs.full_head();
+    ++sequence.stats.num_fallback_steps;
+  }
+  sequence.stats.active_rows = task.active->is_full_head()
+                                   ? options.emit_size
+                                   : active.size() + speculation.tail.size() +
+                                         active.base()->max_successors() +
+                                         parts_.draft_side.num_sketch_rows();
+  return task;
+}
+
+/// Returns the number of tokens that the draft lacks after a rest, or of a prompt; 0 after a
+/// drafted step, which leaves one chain and the target's token to compute.
+int64_t Proposer::NumMissing(const Sequence& sequence) const {
+  const int64_t left = sequence.num_tokens() - parts_.drafter->CachedLen(sequence);
+  return left > parts_.options.num_draft_tokens + 2 ? left : 0;
+}
+
+bool Proposer::CatchUpPays(const StepWork& work, int64_t num_requests) const {
+  const Sequence& sequence = *work.sequence;
+  const int64_t missing = NumMissing(sequence);
+  const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output();
+  return missing == 0 || parts_.options.draft_p_min ||
+         parts_.policy.PaysBack(num_requests, missing, wanted);
+}
+
+/// True if `work` should draft in this step, if the step drafts. Many missing tokens are computed
+/// over several steps, so that no step has to wait for all of them.
+bool Proposer::Prepare(const StepWork& work, int64_t num_requests, Proposal& proposal) {
+  if (!parts_.draft_side.Start(work) || !CatchUpPays(work, num_requests)) return false;
+  if (NumMissing(*work.sequence) <= Drafter::kMaxCatchUp) return true;
+  const double begin_ms = parts_.now_ms();
+  const int64_t computed = parts_.draft_side.CatchUp(std::span(&work, 1));
+  const double ms = parts_.now_ms() - begin_ms;
+  parts_.policy.AddDraftPrefill(computed, ms);
+  proposal.catch_up_ms += ms;
+  return false;
+}
+
+/// Makes the tasks, and returns those that are to draft.
+std::vector<DraftTask> Proposer::ChooseDrafting(std::span<const StepWork> work,
+                                                Proposal& proposal) {
+  std::vector<DraftTask> drafting;
+  for (const StepWork& of : work) {
+    proposal.tasks.push_back(NewTask(of));
+    DraftTask& task = proposal.tasks.back();
+    if (task.num_draft_tokens == 0) continue;
+    if (Prepare(of, std::ssize(work), proposal)) {
+      drafting.push_back(task);
+    } else {
+      task.num_draft_tokens = 0;
+      proposal.rests = true;
+    }
+  }
+  if (drafting.empty()) return drafting;
+  proposal.rests = false;
+  if (parts_.options.draft_p_min) return drafting;
+  if (!parts_.policy.TakeStep(std::ssize(work), std::ssize(drafting))) {
+    for (DraftTask& task : proposal.tasks) task.num_draft_tokens = 0;
+    proposal.rests = true;
+    return {};
+  }
+  thresholds_ = parts_.policy.Thresholds(std::ssize(work), std::ssize(drafting),
+                                         parts_.options.num_draft_tokens);
+  return drafting;
+}
+
+void Proposer::Draft(std::vector<DraftTask> drafting, Proposal& proposal) {
+  proposal.caught_up = std::ranges::any_of(
+      drafting, [this](const DraftTask& task) { return NumMissing(*task.sequence) > 0; });
+  const bool wants_distributions = parts_.options.verify == VerifyMode::kRejection;
+  const absl::Status drafted = parts_.drafter->Draft(drafting, wants_distributions);
+  if (!drafted.ok()) return parts_.draft_side.CountFailure(drafted);
+  size_t next = 0;
+  for (DraftTask& task : proposal.tasks) {
+    if (task.num_draft_tokens == 0) continue;
+    task = std::move(drafting[next++]);
+    proposal.num_passes = std::max(proposal.num_passes, task.num_passes);
+    task.Copy(wants_distributions);
+  }
+}
+
+Proposal Proposer::Propose(std::span<const StepWork> work) {
+  const VocabSizer* const sizer = parts_.options.sizer;
+  if (parts_.drafter != nullptr && sizer != nullptr && sizer->num_sketch_rows() > 0) {
+    parts_.drafter->set_num_sketch_rows(sizer->num_sketch_rows());
+  }
+  Proposal proposal;
+  std::vector<DraftTask> drafting = ChooseDrafting(work, proposal);
+  if (!drafting.empty()) Draft(std::move(drafting), proposal);
+  return proposal;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,70 @@
+#ifndef SHORTLIST_DRAFT_PROPOSER_H_
+#define SHORTLIST_DRAFT_PROPOSER_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "draft/draft_policy.h"
+#include "draft/draft_side.h"
+#include "draft/drafter.h"
+#include "draft/engine_options.h"
+#include "draft/step.h"
+#include "draft/step_vocabs.h"
+#include "draft/tail_discovery.h"
+
+namespace shortlist {
+
+/// What a step proposes to the target.
+struct Proposal {
+  std::vector<DraftTask> tasks;  // one for each sequence, in order; those that draft have a chain
+  int64_t num_passes = 0;        // of the drafter
+  bool rests = false;            // something could draft, and nothing does, because it does not pay
+  bool caught_up = false;        // as in DraftPolicy::Step
+  double catch_up_ms = 0.0;
+};
+
+/// Decides which sequences of a step draft, over which rows and how far, and lets the drafter do
+/// it.
+///
+/// Used by the engine's thread.
+class Proposer {
+ public:
+  /// The engine's parts, which must outlive the proposer.
+  struct Parts {
+    const EngineOptions& options;
+    Drafter* drafter;     // null: nothing drafts
+    int64_t context_len;  // of the target
+    const TailDiscovery& discovery;
+    const StepVocabs& vocabs;
+    DraftSide& draft_side;
+    DraftPolicy& policy;
+    std::function<double()> now_ms;
+  };
+  explicit Proposer(Parts parts) : parts_(std::move(parts)) {}
+
+  /// Call after `vocabs` took its snapshots for `work`. The tasks refer to these, and to this
+  /// object. A drafter's error is counted, and the step continues as plain decoding.
+  Proposal Propose(std::span<const StepWork> work);
+
+  /// False if the draft lacks so much of the sequence's text that computing it would cost more than
+  /// it could save within the tokens still wanted, with `num_requests` in each step.
+  bool CatchUpPays(const StepWork& work, int64_t num_requests) const;
+
+ private:
+  DraftTask NewTask(const StepWork& work) const;
+  int64_t NumDraftTokens(const StepWork& work) const;
+  int64_t NumMissing(const Sequence& sequence) const;
+  bool Prepare(const StepWork& work, int64_t num_requests, Proposal& proposal);
+  std::vector<DraftTask> ChooseDrafting(std::span<const StepWork> work, Proposal& proposal);
+  void Draft(std::vector<DraftTask> drafting, Proposal& proposal);
+
+  const Parts parts_;
+  ChainThresholds thresholds_;  // of the step
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_PROPOSER_H_
