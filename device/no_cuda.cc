@@ -1,4 +1,4 @@
-// Used instead of open_cuda.cc if SHORTLIST_CUDA is off or PyTorch has no CUDA.
+// Used instead of open_cuda.cc if SHORTLIST_CUDA is off, or there is no PyTorch with CUDA.
 
 #include "device/open_cuda.h"
 

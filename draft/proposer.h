@@ -21,7 +21,8 @@ namespace shortlist {
 struct Proposal {
   std::vector<DraftTask> tasks;  // one for each sequence, in order; those that draft have a chain
   int64_t num_passes = 0;        // of the drafter
-  bool rests = false;            // something could draft, and nothing does, because it does not pay
+  // Sequences could draft, and none does: drafting does not pay, or they catch up.
+  bool rests = false;
   bool caught_up = false;        // as in DraftPolicy::Step
   double catch_up_ms = 0.0;
 };
@@ -45,12 +46,12 @@ class Proposer {
   };
   explicit Proposer(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Call after `vocabs` took its snapshots for `work`. The tasks refer to these, and to this
-  /// object. A drafter's error is counted, and the step continues as plain decoding.
+  /// Call after `vocabs` took its snapshots for `work`. The tasks refer to the snapshots and to this
+  /// proposer. A drafter's error is counted, and the step continues as plain decoding.
   Proposal Propose(std::span<const StepWork> work);
 
-  /// False if the draft lacks so much of the sequence's text that computing it would cost more than
-  /// it could save within the tokens still wanted, with `num_requests` in each step.
+  /// True if computing the tokens that the draft lacks costs less than drafting may save within the
+  /// tokens still wanted. `num_requests`: requests in each step.
   bool CatchUpPays(const StepWork& work, int64_t num_requests) const;
 
  private:

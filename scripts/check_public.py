@@ -8,8 +8,7 @@ usage: check_public.py PREFIX [SHARED_OBJECT...]
   - all macros that our headers define begin with SHORTLIST_
   - a shared object exports only names of shortlist: shortlist_* and, for a Python module, PyInit_*
 
-Prints one line per breach and exits with 1 if there is any. CXX, CC and CXXFLAGS (for example, the directories of
-libtorch's headers) come from the environment.
+Prints one line per breach and exits with 1 if there is any. CXX, CC and CXXFLAGS come from the environment.
 """
 
 import os

@@ -1,7 +1,9 @@
 #include "sketch/sketch_basis.h"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Dense>
+#include <Eigen/Core>
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -196,6 +198,9 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
              static_cast<double>(moments->num_states());
       mean.diagonal().array() += kLeastMoment * mean.trace() / static_cast<double>(head.hidden);
     }
+    if (!mean.allFinite()) {
+      return absl::InvalidArgumentError("sketch: the moments of hidden states are not finite");
+    }
     SHORTLIST_ASSIGN_OR_RETURN(const MatrixXd covariance, RowCovariance(head, num_rows, stop));
     const double spread = covariance.trace();
     if (!(std::isfinite(spread) && spread > 0 && mean.trace() > 0)) {
@@ -206,9 +211,9 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
     // keeps the principal components of W L.
     const Eigen::LLT<MatrixXd> cholesky(mean);
     if (cholesky.info() != Eigen::Success) {
-      return absl::InvalidArgumentError("sketch: the moments of hidden states are not positive");
+      return absl::InvalidArgumentError("sketch: the moments of hidden states are not positive definite");
     }
-    const MatrixXd& lower = cholesky.matrixLLT();  // its upper triangle is something else
+    const MatrixXd& lower = cholesky.matrixLLT();  // only its lower triangle is L
     SHORTLIST_ASSIGN_OR_RETURN(const Components components,
                                FirstComponents(lower, covariance, rank, stop));
     // Both sides become integers: each takes half of the variation of a component's logits.

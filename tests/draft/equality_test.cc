@@ -93,11 +93,11 @@ class EqualityTest : public testing::Test {
 DemoPair* EqualityTest::pair_ = nullptr;
 
 TEST_F(EqualityTest, GreedyOutputEqualsPlainDecoding) {
-  ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/kShortSuites ? 24 : 128));
+  ExpectAllEqualPlain(Greedy(/*max_new_tokens=*/kShortSuites ? 24 : 64));
 }
 
 TEST_F(EqualityTest, SampledOutputEqualsPlainDecodingForSameSeed) {
-  ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/kShortSuites ? 24 : 128));
+  ExpectAllEqualPlain(Sampled(/*max_new_tokens=*/kShortSuites ? 24 : 64));
 }
 
 TEST_F(EqualityTest, FiltersAndPenaltiesKeepEquality) {

@@ -20,8 +20,7 @@
 
 namespace shortlist {
 
-/// Sanitizers look for faults of memory and races; the plain build has shown by then what long
-/// outputs of many prompts show.
+/// Sanitizer builds run short suites: the plain build tests long outputs of many prompts.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kShortSuites = true;
 #else

@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TESTS_SKETCH_NORMAL_VALUES_H_
-#define SHORTLIST_TESTS_SKETCH_NORMAL_VALUES_H_
+#ifndef SHORTLIST_TESTS_SUPPORT_NORMAL_VALUES_H_
+#define SHORTLIST_TESTS_SUPPORT_NORMAL_VALUES_H_
 
 #include <cstdint>
 #include <random>
@@ -19,4 +19,4 @@ inline std::vector<float> NormalValues(unsigned seed, int64_t count) {
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TESTS_SKETCH_NORMAL_VALUES_H_
+#endif  // SHORTLIST_TESTS_SUPPORT_NORMAL_VALUES_H_
