@@ -23,7 +23,7 @@ struct Proposal {
   int64_t num_passes = 0;        // of the drafter
   // Sequences could draft, and none does: drafting does not pay, or they catch up.
   bool rests = false;
-  bool caught_up = false;        // as in DraftPolicy::Step
+  bool caught_up = false;  // as in DraftPolicy::Step
   double catch_up_ms = 0.0;
 };
 
@@ -46,8 +46,8 @@ class Proposer {
   };
   explicit Proposer(Parts parts) : parts_(std::move(parts)) {}
 
-  /// Call after `vocabs` took its snapshots for `work`. The tasks refer to the snapshots and to this
-  /// proposer. A drafter's error is counted, and the step continues as plain decoding.
+  /// Call after `vocabs` took its snapshots for `work`. The tasks refer to the snapshots and to
+  /// this proposer. A drafter's error is counted, and the step continues as plain decoding.
   Proposal Propose(std::span<const StepWork> work);
 
   /// True if computing the tokens that the draft lacks costs less than drafting may save within the

@@ -211,7 +211,8 @@ absl::StatusOr<SketchBasis> SketchBasis::Fit(const HeadWeight& head, int64_t num
     // keeps the principal components of W L.
     const Eigen::LLT<MatrixXd> cholesky(mean);
     if (cholesky.info() != Eigen::Success) {
-      return absl::InvalidArgumentError("sketch: the moments of hidden states are not positive definite");
+      return absl::InvalidArgumentError(
+          "sketch: the moments of hidden states are not positive definite");
     }
     const MatrixXd& lower = cholesky.matrixLLT();  // only its lower triangle is L
     SHORTLIST_ASSIGN_OR_RETURN(const Components components,

@@ -61,10 +61,10 @@ struct SketchBasis {
 
   /// Returns the best basis for rows 0 .. num_rows - 1 of `head`: principal components of its
   /// centred rows under the moments of hidden states. Null `moments`: all directions count equally.
-  /// Errors of CheckRank; InvalidArgument for moments of another width, of no state, or that are not
-  /// finite and positive definite, and for a head whose rows are not finite or all equal; Internal
-  /// if the iteration finds no components; ResourceExhausted without memory. Cancelled within about a second after `*stop`
-  /// becomes true; `stop` may be null.
+  /// Errors of CheckRank; InvalidArgument for moments of another width, of no state, or that are
+  /// not finite and positive definite, and for a head whose rows are not finite or all equal;
+  /// Internal if the iteration finds no components; ResourceExhausted without memory. Cancelled
+  /// within about a second after `*stop` becomes true; `stop` may be null.
   static absl::StatusOr<SketchBasis> Fit(const HeadWeight& head, int64_t num_rows, int64_t rank,
                                          const StateMoments* moments, ThreadPool& pool,
                                          const std::atomic<bool>* stop = nullptr);
