@@ -216,6 +216,9 @@ TEST_F(SketchTest, RejectsInvalidBasis) {
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("no hidden state"));
   ASSERT_TRUE(moments.Add(Filled(3, kHidden + 1, 1.0f)).ok());
   EXPECT_THAT(refusal(head(), /*rank=*/8, &moments), HasSubstr("of 49 for a head of 48"));
+  StateMoments huge;
+  ASSERT_TRUE(huge.Add(Filled(3, kHidden, 1e20f)).ok());
+  EXPECT_THAT(refusal(head(), /*rank=*/8, &huge), HasSubstr("are not finite"));
   const std::vector<float> zeros(kVocab * kHidden);
   EXPECT_THAT(refusal({zeros.data(), DType::kF32, kVocab, kHidden}, /*rank=*/8, nullptr),
               HasSubstr("no principal components"));
