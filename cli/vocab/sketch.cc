@@ -20,6 +20,7 @@
 #include "cli/session.h"
 #include "cli/vocab/used_files.h"
 #include "cli/vocab/vocab.h"
+#include "draft/engine_options.h"
 #include "kernels/quant.h"
 #include "kernels/sketch.h"
 #include "runtime/sketch_file.h"
@@ -49,6 +50,8 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   decoding.sketch = nullptr;
   decoding.sketch_alone = false;
   decoding.learning = nullptr;
+  // Drafts whether it pays or not: without a draft there are no states.
+  if (!decoding.draft_p_min) decoding.draft_p_min = EngineOptions().draft_p_min;
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, OpenEngine(*session, decoding));
   StateMoments moments;
   engine->drafter()->CollectStates(&moments);

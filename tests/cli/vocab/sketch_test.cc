@@ -72,6 +72,17 @@ TEST_F(VocabSketchTest, SketchFileReplacesEveryList) {
                                       "draft, no list + 50 dynamic + 200 by sketch"}));
 }
 
+/// A draft as large as its target cannot pay, and so few tokens cannot pay for a long prompt.
+TEST_F(VocabSketchTest, DraftThatDoesNotPayIsSketched) {
+  const std::string target = SourcePath("models/demo/target");
+  std::string prompt;
+  for (int i = 0; i < 30; ++i) prompt += "The old man went to the sea. ";
+  const Outcome made =
+      Make({"--model", target, "--draft", target, "--prompt", prompt, "--max-new-tokens", "4"});
+  ASSERT_TRUE(made.status.ok()) << made.status;
+  EXPECT_THAT(made.out, HasSubstr("rank 16 of 256"));
+}
+
 TEST_F(VocabSketchTest, HeadOnlySketchNeedsNoFile) {
   const Outcome outcome = RunGenerate(DemoPair() + kPrompt +
                                       Args{"--json", "--vocab", "empty", "--sketch-rows", "200"});
