@@ -1,5 +1,7 @@
 #include "base/dtype.h"
 
+#include "base/weight_block.h"
+
 namespace shortlist {
 
 const char* DTypeName(DType dtype) {
@@ -14,8 +16,9 @@ const char* DTypeName(DType dtype) {
       return "int8";
     case DType::kInt4:
       return "int4";
+    default:
+      return BlockTypeOf(dtype).name;
   }
-  return "unknown";
 }
 
 float F16ToFloat(uint16_t bits) {

@@ -9,10 +9,29 @@
 namespace shortlist {
 
 /// Storage type of weights and of cached keys and values. Activations are always f32. The quantised
-/// types (kernels/quant.h) are only for the weights of linear layers and heads.
-enum class DType : uint8_t { kF32, kF16, kBf16, kInt8, kInt4 };
+/// types are only for weights: kInt8 and kInt4 are made at load (kernels/quant.h), the others are
+/// stored in GGUF files (base/weight_block.h).
+enum class DType : uint8_t {
+  kF32,
+  kF16,
+  kBf16,
+  kInt8,
+  kInt4,
+  kQ40,
+  kQ41,
+  kQ50,
+  kQ51,
+  kQ80,
+  kQ4K,
+  kQ5K,
+  kQ6K,
+  kIq4Nl,
+};
 
-constexpr bool IsQuantized(DType dtype) { return dtype == DType::kInt8 || dtype == DType::kInt4; }
+constexpr bool IsQuantized(DType dtype) { return dtype >= DType::kInt8; }
+
+/// True for the types of GGUF files.
+constexpr bool IsBlocked(DType dtype) { return dtype >= DType::kQ40; }
 
 /// Bytes of one element. Not for quantised types, whose elements are not whole bytes on their own
 /// (see RowBytes in kernels/quant.h).

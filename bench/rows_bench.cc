@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,8 +20,10 @@
 #include "CLI/CLI.hpp"
 #include "base/clock.h"
 #include "base/thread_pool.h"
+#include "base/weight_block.h"
 #include "bench/machine.h"
 #include "kernels/arena.h"
+#include "kernels/blocks.h"
 #include "kernels/head.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
@@ -57,6 +60,27 @@ struct Flags {
   int num_rounds = 15;
 };
 
+/// Stored blocks [num_rows, width] with any codes.
+std::vector<uint8_t> RandomBlocks(DType dtype, int64_t num_rows, int64_t width) {
+  const BlockType& type = BlockTypeOf(dtype);
+  std::mt19937 random(1);
+  std::vector<uint8_t> blocks(static_cast<size_t>(num_rows * StoredRowBytes(dtype, width)));
+  for (uint8_t& byte : blocks) byte = static_cast<uint8_t>(random());
+  const uint16_t scale = FloatToF16(0.001f);
+  for (size_t at = 0; at < blocks.size(); at += static_cast<size_t>(type.num_bytes)) {
+    std::memcpy(blocks.data() + at + type.scale_offset, &scale, sizeof(scale));
+    if (type.has_mins) std::memcpy(blocks.data() + at + 2, &scale, sizeof(scale));
+  }
+  return blocks;
+}
+
+constexpr std::pair<const char*, DType> kDTypes[] = {
+    {"f32", DType::kF32},   {"f16", DType::kF16},     {"bf16", DType::kBf16},
+    {"int8", DType::kInt8}, {"int4", DType::kInt4},   {"q4_0", DType::kQ40},
+    {"q4_1", DType::kQ41},  {"q5_0", DType::kQ50},    {"q5_1", DType::kQ51},
+    {"q8_0", DType::kQ80},  {"q4_k", DType::kQ4K},    {"q5_k", DType::kQ5K},
+    {"q6_k", DType::kQ6K},  {"iq4_nl", DType::kIq4Nl}};
+
 /// The linear layers of one decoder layer, with random weights.
 struct Layer {
   PackedLinear qkv, output, gate, up, down;
@@ -64,6 +88,11 @@ struct Layer {
   Layer(const Shape& s, DType dtype, ThreadPool& pool) {
     std::mt19937 random(1);
     const auto pack = [&](int64_t out, int64_t in) {
+      if (IsBlocked(dtype)) {
+        const std::vector<uint8_t> blocks = RandomBlocks(dtype, out, in);
+        const MatrixView view{blocks.data(), dtype, out};
+        return PackedLinear::PackBlocks({&view, 1}, in, pool);
+      }
       std::vector<uint16_t> weight(static_cast<size_t>(out * in));
       for (uint16_t& bits : weight) {
         bits = static_cast<uint16_t>((random() & 0x807f) | 0x3c00);  // +-[0.0078, 0.031)
@@ -85,6 +114,12 @@ struct Layer {
     LinearCpu(down, {x}, num_rows, y, /*accumulate=*/true, pool);
   }
 };
+
+std::vector<std::string> DTypeNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, dtype] : kDTypes) names.emplace_back(name);
+  return names;
+}
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -185,7 +220,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"layer", "head", "both"}));
   app.add_option("--dtypes", flags.dtypes, "Weights")
       ->delimiter(',')
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "int8", "int4"}));
+      ->check(CLI::IsMember(DTypeNames()));
   app.add_option("--rows", flags.rows, "Rows of a pass")->delimiter(',')->check(CLI::Range(1, 512));
   app.add_option("--threads", flags.num_threads, "CPU threads")->check(CLI::Range(1, 1024));
   app.add_option("--rounds", flags.num_rounds, "Passes of each kind")->check(CLI::Range(1, 100000));
@@ -201,9 +236,8 @@ int main(int argc, char** argv) {
   for (const Shape& shape : kShapes) {
     if (flags.shape != shape.name) continue;
     for (const std::string& name : flags.dtypes) {
-      for (const DType dtype :
-           {DType::kF32, DType::kF16, DType::kBf16, DType::kInt8, DType::kInt4}) {
-        if (name != DTypeName(dtype)) continue;
+      for (const auto& [known, dtype] : kDTypes) {
+        if (name != known) continue;
         if (flags.what != "head") MeasureLayer(shape, dtype, flags, pool);
         if (flags.what != "layer") MeasureHead(shape, dtype, flags, pool);
       }

@@ -119,12 +119,11 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
   };
   const RunFlags& run = session.flags();
   const SchedulerOptions& scheduling = engine.router().scheduler().options();
-  std::string summary =
-      absl::StrCat("model=", quoted(run.models.model),
-                   " architecture=", ArchitectureName(session.models().config().architecture),
-                   " weights=", DTypeName(session.models().target().weight_dtype()),
-                   " memory_mb=", ResidentMegabytes(), " pool_tokens=", scheduling.max_total_tokens,
-                   " context_length=", scheduling.context_length);
+  std::string summary = absl::StrCat(
+      "model=", quoted(run.models.model),
+      " architecture=", ArchitectureName(session.models().config().architecture),
+      " weights=", session.models().target().weight_types(), " memory_mb=", ResidentMegabytes(),
+      " pool_tokens=", scheduling.max_total_tokens, " context_length=", scheduling.context_length);
   if (session.models().has_draft()) {
     const VocabBase& base = *session.base();
     const DecodingOptions& decoding = session.decoding();

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -39,6 +41,8 @@ struct Facts {
   std::string path;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
+  std::set<DType> block_types;            // of weights that are kept in blocks
+  int64_t block_bytes = 0;                // memory for all weights then
   std::optional<EncodingFacts> encoding;  // set only for an encoder
   std::optional<ScoreFacts> scores;       // set only for a decoder that scores texts
   std::unique_ptr<Tokenizer> tokenizer;
@@ -153,6 +157,24 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   return absl::OkStatus();
 }
 
+/// Memory for the weights of a model that keeps its blocks, once they are laid out.
+void ReadBlockFacts(const WeightFiles& weights, Facts& facts) {
+  for (const auto& [name, location] : weights.tensors()) {
+    const TensorEntry& entry = *location.entry;
+    const std::optional<DType> blocks = entry.block_type();
+    if (blocks) {
+      facts.block_types.insert(*blocks);
+      const int64_t width = entry.shape.back();
+      facts.block_bytes += entry.num_elements / width * RowBytes(*blocks, width);
+    } else {
+      constexpr int64_t kVectorBytes = 4;  // they are kept in f32
+      const bool is_vector = entry.shape.size() <= 1;
+      facts.block_bytes +=
+          entry.num_elements * (is_vector ? kVectorBytes : DTypeBytes(*facts.dtype));
+    }
+  }
+}
+
 absl::StatusOr<Facts> ReadEncoder(const ModelSource& source) {
   Facts facts;
   facts.path = source.path();
@@ -180,6 +202,7 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
     const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
     SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
     if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
+    if (weights.ok() && facts.dtype) ReadBlockFacts(*weights, facts);
   }
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(source, facts));
   ReadTemplate(name, source, facts);
@@ -190,6 +213,13 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
     facts.unsupported.emplace_back(scores.status().message());
   }
   return facts;
+}
+
+std::string WeightTypes(const Facts& facts) {
+  if (facts.block_types.empty()) return DTypeName(*facts.dtype);
+  return absl::StrJoin(facts.block_types, "+", [](std::string* out, DType dtype) {
+    absl::StrAppend(out, DTypeName(dtype));
+  });
 }
 
 const char* RopeName(RopeScaling::Type type) {
@@ -256,7 +286,10 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
   if (facts.scores) SetMembers(*facts.scores, json);
   if (facts.dtype) {
     json["dtype"] = DTypeName(*facts.dtype);
-    json["weight_bytes"] = WeightBytes(*facts.config, *facts.dtype, *facts.dtype);
+    json["weight_types"] = WeightTypes(facts);
+    json["weight_bytes"] = facts.block_types.empty()
+                               ? WeightBytes(*facts.config, *facts.dtype, *facts.dtype)
+                               : facts.block_bytes;
     json["weight_bytes_int8"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt8);
     json["weight_bytes_int4"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt4);
     json["kv_bytes_per_1024_tokens"] = KvBytes(*facts.config, *facts.dtype);
@@ -311,9 +344,14 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     const auto bytes = [&](DType weight_dtype) {
       return FormatBytes(WeightBytes(c, *facts.dtype, weight_dtype));
     };
-    lines.emplace_back("weights", absl::StrCat(DTypeName(*facts.dtype), ", ", bytes(*facts.dtype),
-                                               "; ", bytes(DType::kInt8), " with --quantize int8, ",
-                                               bytes(DType::kInt4), " with int4"));
+    const std::string with_flags = absl::StrCat(
+        "; ", bytes(DType::kInt8), " with --quantize int8, ", bytes(DType::kInt4), " with int4");
+    lines.emplace_back(
+        "weights",
+        facts.block_types.empty()
+            ? absl::StrCat(DTypeName(*facts.dtype), ", ", bytes(*facts.dtype), with_flags)
+            : absl::StrCat(WeightTypes(facts), ", ", FormatBytes(facts.block_bytes), with_flags,
+                           ", ", bytes(*facts.dtype), " with --dtype ", DTypeName(*facts.dtype)));
     lines.emplace_back("KV cache", absl::StrCat(FormatBytes(KvBytes(c, *facts.dtype)), " for ",
                                                 kKvTokens, " tokens"));
   }

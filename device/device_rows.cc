@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kPackBytes = 8 << 20;  // of reordered rows on the host at a time
 
+/// Precondition: not in blocks.
 RowFormat FormatOf(DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -28,7 +29,7 @@ RowFormat FormatOf(DType dtype) {
       return RowFormat::kBf16;
     case DType::kInt8:
       return RowFormat::kInt8;
-    case DType::kInt4:
+    default:
       break;
   }
   return RowFormat::kInt4;
@@ -70,6 +71,11 @@ void CopyReordered(const HeadWeight& weight, const RowLayout& layout, at::Tensor
 
 absl::StatusOr<std::shared_ptr<const DeviceRows>> DeviceRows::Copy(
     const HeadWeight& weight, std::shared_ptr<HeadKernels> kernels) {
+  if (IsBlocked(weight.dtype)) {
+    return absl::UnimplementedError(
+        absl::StrCat("LM head in ", DTypeName(weight.dtype),
+                     " on a device; quantise it to int8 or int4, or load it as bf16"));
+  }
   const RowFormat format = FormatOf(weight.dtype);
   SHORTLIST_RETURN_IF_ERROR(CheckRows(weight.rows, format, weight.vocab_size, weight.hidden));
   const RowLayout layout = RowLayout::Of(format, weight.hidden);

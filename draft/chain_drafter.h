@@ -23,9 +23,9 @@
 namespace shortlist {
 
 /// Drafts a chain, one token per pass, for a batch of sequences. Base of ModelDrafter and
-/// EagleDrafter. A subclass runs the network on the CPU. This class scores and chooses tokens,
-/// decides where each chain ends, and checks the row map. The head may be on another device; hidden
-/// states are then copied there, and token ids are copied back.
+/// EagleDrafter. A subclass runs the network on the CPU. This class scores and chooses tokens, ends
+/// each chain where its DraftTask says so (WantsMore, Weigh), and checks the row map. The head may
+/// be on another device; hidden states are then copied there, and token ids are copied back.
 class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }

@@ -14,7 +14,8 @@ namespace shortlist {
 /// are [maximum chain length], values at least 0.
 struct ChainThresholds {
   std::vector<double> pass;  // if the token costs a draft pass and a row of the target's pass
-  std::vector<double> row;   // if the token costs the row alone (a copied token)
+  // If it costs the row alone: a copied token, or a drafted one, whose pass has been run.
+  std::vector<double> row;
 };
 
 /// Decides by measured costs whether and how far to draft, to maximise tokens per millisecond.

@@ -98,7 +98,8 @@ struct DraftTask {
 
  private:
   double Likelihood(const Evidence& of) const;
-  double Covered(double probability_of_slots) const;
+  /// Times the sequence's coverage so far, except over the full head.
+  double Covered(double probability_of_rows) const;
   void Add(const Evidence& of);
   bool IsWorthItsRow(const Evidence& of) const;
 };

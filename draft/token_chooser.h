@@ -28,7 +28,7 @@ class TokenChooser {
                std::span<const TokenId> drafted);
 
   /// Returns the row of the chosen token: greedily, or by the noise of (seed, position). nullopt if
-  /// no logit is a number.
+  /// no token is left: each one is excluded, or its logit is not a number.
   std::optional<DraftId> Choose() const;
 
   /// The choice of Choose(), and the probability that a target with the same noise chooses it too:

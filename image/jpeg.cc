@@ -3,6 +3,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>  // needed by jpeglib.h
 #include <vector>
@@ -14,8 +15,10 @@
 namespace shortlist {
 namespace {
 
-/// An ordinary progressive file has about ten scans. Each is a pass over all coefficients.
+/// An ordinary progressive file has about ten scans. Each is a pass over all coefficients, so large
+/// pictures may have fewer.
 constexpr int kMaxScans = 64;
+constexpr int64_t kMaxScannedPixels = 16 * kMaxPixels;
 
 /// libjpeg's state. Its errors leave by longjmp, which runs no destructors. So each step below is a
 /// function without objects to destroy, in its own frame and in those of its callees.
@@ -47,6 +50,25 @@ void Warn(j_common_ptr info, int level) {
   const auto& reader = *static_cast<const JpegReader*>(info->client_data);
   const bool ends_early = level < 0 && info->err->msg_code == JWRN_JPEG_EOF;
   if (ends_early && !reader.has_all_rows) Leave(info);
+}
+
+/// Returns the number of scans, without decoding them.
+int64_t NumScans(std::string_view bytes) {
+  constexpr unsigned char kMark = 0xff, kFirstWithLength = 0xc0, kEnd = 0xd9, kScan = 0xda;
+  int64_t num_scans = 0;
+  size_t at = bytes.find(static_cast<char>(kMark));
+  while (at != std::string_view::npos && at + 3 < bytes.size()) {
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[at + i]); };
+    const unsigned char mark = byte(1);
+    if (mark == kEnd) break;
+    if (mark == kScan) ++num_scans;
+    // 0 follows a byte of data, kMark another mark, and 0xd0 to 0xd8 have no length.
+    const bool has_length =
+        mark >= kFirstWithLength && mark != kMark && (mark < 0xd0 || mark > 0xd8);
+    const size_t length = has_length ? 2 + (byte(2) << 8 | byte(3)) : mark == kMark ? 1 : 2;
+    at = bytes.find(static_cast<char>(kMark), at + length);
+  }
+  return num_scans;
 }
 
 void CountScans(j_common_ptr info) {
@@ -123,6 +145,11 @@ absl::StatusOr<Picture> DecodeJpeg(std::string_view bytes) {
         absl::StrCat("JPEG: ", num_channels, " channels, where 1, 3 and 4 are known"));
   }
   SHORTLIST_RETURN_IF_ERROR(CheckPictureSize("JPEG", info.image_width, info.image_height));
+  const int64_t max_scans = std::min<int64_t>(
+      kMaxScans, kMaxScannedPixels / (int64_t{info.image_width} * info.image_height));
+  if (NumScans(bytes) > max_scans) {
+    return absl::InvalidArgumentError(absl::StrCat("JPEG: more than ", max_scans, " scans"));
+  }
   const bool is_cmyk = num_channels == 4;
   info.out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
   if (!Start(reader)) return reader.Error();

@@ -9,6 +9,11 @@
 
 namespace shortlist {
 
+std::optional<DType> TensorEntry::block_type() const {
+  if (format == nullptr || !IsBlocked(format->stored)) return std::nullopt;
+  return format->stored;
+}
+
 absl::Status TensorFile::Read(const TensorEntry& entry, int64_t begin, int64_t count,
                               void* out) const {
   const absl::Status status = ReadChecked(entry, begin, count, out);
@@ -18,11 +23,17 @@ absl::Status TensorFile::Read(const TensorEntry& entry, int64_t begin, int64_t c
 absl::Status TensorFile::ReadChecked(const TensorEntry& entry, int64_t begin, int64_t count,
                                      void* out) const {
   if (entry.format != nullptr) {
-    return ReadBlocks(file_, entry, begin, count, static_cast<char*>(out));
+    return ReadDecoded(file_, entry, begin, count, static_cast<char*>(out));
   }
   if (entry.record != nullptr) SHORTLIST_RETURN_IF_ERROR(entry.record->Check(file_));
   return entry.strides.empty() ? file_.Read(entry.offset + begin, count, out)
                                : ReadStrided(entry, begin, count, static_cast<char*>(out));
+}
+
+absl::Status TensorFile::ReadBlocks(const TensorEntry& entry, int64_t first, int64_t count,
+                                    void* out) const {
+  const absl::Status status = ReadBlockRows(file_, entry, first, count, static_cast<char*>(out));
+  return status.ok() ? status : WithPath(path(), status);
 }
 
 absl::Status TensorFile::ReadStrided(const TensorEntry& entry, int64_t begin, int64_t count,

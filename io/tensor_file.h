@@ -31,9 +31,11 @@ struct TensorEntry {
   /// The archive's member that holds the tensor; tensors that share a storage share it. Null for a
   /// format without checksums.
   std::shared_ptr<CheckedZipMember> record;
-  /// Of a GGUF file: how the elements are stored from `offset` on; they are read as `dtype`. Null:
-  /// as they are read.
+  /// Of a GGUF file: how the elements are stored from `offset` on; Read returns them as `dtype`.
+  /// Null: as they are read.
   const BlockFormat* format = nullptr;
+  /// The type of its blocks, if the format is of blocks.
+  std::optional<DType> block_type() const;
   /// Not 0: `format` is set, and row r of each `paired_rows` consecutive ones, which are the halves
   /// of a head for RoPE, is stored as 2 r if it is in the first half, else as 2 (r - half) + 1.
   int64_t paired_rows = 0;
@@ -56,6 +58,10 @@ class TensorFile {
   /// InvalidArgument names a record that is damaged. Unavailable if the file has changed since it
   /// was opened (RawFile) or cannot be read.
   absl::Status Read(const TensorEntry& entry, int64_t begin, int64_t count, void* out) const;
+
+  /// Copies the stored blocks (base/weight_block.h) of rows [first, first + count) of an entry
+  /// whose format is of blocks. Errors are those of Read.
+  absl::Status ReadBlocks(const TensorEntry& entry, int64_t first, int64_t count, void* out) const;
 
   /// Returns the elements of a one-dimensional tensor of integers or BOOL. InvalidArgument for any
   /// other tensor, for more than 2^28 elements, and for a U64 element of 2^63 or more. Other errors

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/thread_pool.h"
@@ -12,8 +13,8 @@
 
 namespace shortlist {
 
-/// A row-major weight block [num_rows, in_features], as a checkpoint stores it. Never of a
-/// quantised type.
+/// A row-major part of a weight, [num_rows, in_features], as a checkpoint stores it: of an
+/// unquantised type, or rows of blocks (base/weight_block.h).
 struct MatrixView {
   const void* data = nullptr;
   DType dtype = DType::kF32;
@@ -31,22 +32,37 @@ class PackedLinear {
 
   /// Copies `blocks`, each [num_rows, in_features], stacked in order, converted to `dtype` (round
   /// to nearest even) or quantised (kernels/quant.h; the weights must be finite). in_features >= 1,
-  /// and at least one row in total. The packed weight lies in a block of `memory`, or in an arena
-  /// of its own if `memory` is null.
+  /// and at least one row in total. Neither `dtype` nor a type of `blocks` is one of blocks. The
+  /// packed weight lies in a block of `memory`, or in an arena of its own if `memory` is null.
   static PackedLinear Pack(std::span<const MatrixView> blocks, int64_t in_features, DType dtype,
                            ThreadPool& pool, ArenaBlocks* memory = nullptr);
 
-  DType dtype() const { return dtype_; }
+  /// Lays out `blocks`, all rows of blocks, anew, each in its own type. CanPackBlocks(blocks).
+  static PackedLinear PackBlocks(std::span<const MatrixView> blocks, int64_t in_features,
+                                 ThreadPool& pool, ArenaBlocks* memory = nullptr);
+  /// True if `blocks` are rows of blocks, and no panel of 32 rows would have rows of two types.
+  static bool CanPackBlocks(std::span<const MatrixView> blocks);
+
+  /// Panels of one type. A weight has several parts only if it is in blocks.
+  struct Part {
+    DType dtype;
+    int64_t first_panel;
+    int64_t num_panels;
+    const void* panels;  // the layout is described in kernels/cpu/linear.cc
+  };
+
+  /// The type for which inputs are prepared: that of the first part. All types of blocks have the
+  /// same inputs.
+  DType dtype() const { return parts_.front().dtype; }
   int64_t in_features() const { return in_features_; }
   int64_t out_features() const { return out_features_; }
-  /// The packed weight; its layout is described in kernels/cpu/linear.cc.
-  const void* panels() const { return panels_.get(); }
+  std::span<const Part> parts() const { return parts_; }
 
  private:
-  DType dtype_ = DType::kF32;
   int64_t in_features_ = 0;
   int64_t out_features_ = 0;
-  std::shared_ptr<const void> panels_;
+  std::vector<Part> parts_;
+  std::shared_ptr<const void> memory_;
 };
 
 /// The input rows of a linear layer, [num_tokens, in_features] f32, dense. With a norm weight, the
@@ -68,8 +84,8 @@ void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num
                bool accumulate, ThreadPool& pool);
 
 /// y[m, n] = activation(gate[m, n]) * up[m, n], where gate and up are the outputs of LinearCpu for
-/// the two weights, bit for bit. The weights have the same shape and dtype. Otherwise the same as
-/// LinearCpu().
+/// the two weights, bit for bit. The weights have the same shape, and the same type or blocks.
+/// Otherwise the same as LinearCpu().
 void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const LinearInput& input,
                     int64_t num_tokens, Activation activation, float* y, ThreadPool& pool);
 

@@ -9,8 +9,8 @@
 
 namespace shortlist {
 
-/// Quantised weights. A row is cut into groups of consecutive columns. A weight is code * scale,
-/// with one bf16 scale per group:
+/// Weights quantised to int8 or int4. A row is cut into groups of consecutive columns. A weight is
+/// code * scale, with one bf16 scale per group:
 ///   int8  codes -127 .. 127, scale = max |w| / 127, rounded up; error at most scale / 2
 ///   int4  codes -8 .. 7, scale = -w / d, where w has the largest magnitude (scale may be negative)
 ///         and d is the one of a few values around 8 with the least squared error; error at most
@@ -47,8 +47,8 @@ struct QuantShape {
 
 inline constexpr float kLeastInput = 1e-30f;
 
-/// Bytes of one row of a head of any dtype. A quantised row holds its codes, then its scales, so
-/// that a gathered row is one contiguous read:
+/// Bytes of one row of a head of any dtype. A row in blocks: kernels/blocks.h. Another quantised
+/// row holds its codes, then its scales, so that a gathered row is one contiguous read:
 ///   for every block of (up to) 16 groups: for every step of 4 columns (int4: of 4 columns and the
 ///     4 that lie half a group further) and every group of the block: 4 bytes
 ///   [num_groups] bf16
@@ -76,14 +76,19 @@ int64_t QuantPanelBytes(DType dtype, int64_t in_features);
 void QuantizePanel(const float* const* rows, int64_t num_rows, DType dtype, int64_t in_features,
                    void* panel);
 
-/// A head's rows, quantised once at load. Immutable; any number of threads may read it.
+/// A head's rows, quantised once at load, or stored so. Immutable; any number of threads may read
+/// it.
 class QuantizedRows {
  public:
   QuantizedRows() = default;
 
-  /// Quantises `rows`, [num_rows, hidden] row-major finite values of the unquantised type `from`.
+  /// Quantises `rows` of finite values, [num_rows] of RowBytes(from, hidden), to int8 or int4.
   static QuantizedRows Quantize(const void* rows, DType from, int64_t num_rows, int64_t hidden,
                                 DType dtype, ThreadPool& pool);
+
+  /// Lays out stored blocks of type `dtype`, [num_rows, hidden], anew.
+  static QuantizedRows OfBlocks(const void* blocks, int64_t num_rows, int64_t hidden, DType dtype,
+                                ThreadPool& pool);
 
   /// [num_rows], each RowBytes(dtype, hidden).
   const void* data() const { return memory_.data(); }

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "io/quote.h"
 #include "kernels/arena.h"
+#include "kernels/blocks.h"
 #include "kernels/elementwise.h"
 #include "nlohmann/json.hpp"
 
@@ -134,6 +135,29 @@ absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name, const std::vect
     }
   }
   return MatrixOver(std::move(memory), shape, dtype);
+}
+
+std::optional<DType> Checkpoint::StoredBlocks(const std::string& name) const {
+  const auto found = files_.tensors().find(name);
+  if (!keeps_blocks_ || found == files_.tensors().end()) return std::nullopt;
+  return found->second.entry->block_type();
+}
+
+absl::StatusOr<std::shared_ptr<const void>> Checkpoint::LoadBlocks(const std::string& name,
+                                                                   int64_t num_rows,
+                                                                   int64_t num_columns,
+                                                                   ThreadPool& pool) {
+  const DType dtype = StoredBlocks(name).value();
+  SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles::Location location,
+                             Find(name, {num_rows, num_columns}));
+  const auto memory = std::make_shared<Arena>(num_rows * StoredRowBytes(dtype, num_columns));
+  SHORTLIST_RETURN_IF_ERROR(
+      files_.file(location).ReadBlocks(*location.entry, 0, num_rows, memory->data()));
+  if (!BlocksAreFinite(memory->data(), dtype, num_rows, num_columns, pool)) {
+    return Invalid(name, "holds a scale that is NaN or infinite");
+  }
+  loaded_blocks_.insert(dtype);
+  return std::shared_ptr<const void>(memory, memory->data());
 }
 
 absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string& name,

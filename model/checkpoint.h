@@ -2,6 +2,8 @@
 #define SHORTLIST_MODEL_CHECKPOINT_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -51,6 +53,17 @@ class Checkpoint {
   absl::StatusOr<Matrix> Load(const std::string& name, const std::vector<int64_t>& shape,
                               DType dtype, ThreadPool& pool);
 
+  /// From now on, tensors in blocks of a GGUF file keep their types: see StoredBlocks().
+  void KeepBlocks() { keeps_blocks_ = true; }
+  /// Returns the type of the blocks in which tensor `name` is to be kept; nullopt for no blocks.
+  std::optional<DType> StoredBlocks(const std::string& name) const;
+  /// Reads the stored blocks of a tensor (base/weight_block.h), [rows, columns], and marks it as
+  /// known. Errors and exceptions are those of Load. Precondition: StoredBlocks(name).
+  absl::StatusOr<std::shared_ptr<const void>> LoadBlocks(const std::string& name, int64_t num_rows,
+                                                         int64_t num_columns, ThreadPool& pool);
+  /// The types of all blocks loaded so far.
+  const std::set<DType>& loaded_blocks() const { return loaded_blocks_; }
+
   /// Memory in which to pack weights that are read from this checkpoint.
   ArenaBlocks& packed_memory() { return packed_memory_; }
 
@@ -85,6 +98,8 @@ class Checkpoint {
   WeightFiles files_;
   WeightPacking packing_;
   std::set<std::string> known_;
+  bool keeps_blocks_ = false;
+  std::set<DType> loaded_blocks_;
   ArenaBlocks packed_memory_;
 };
 

@@ -1,10 +1,12 @@
 #include "model/decoder.h"
 
 #include <cstring>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
@@ -15,6 +17,42 @@
 #include "model/rope.h"
 
 namespace shortlist {
+
+namespace {
+
+/// Rows of an embedding or a head, in memory of their own or shared.
+struct RowTable {
+  HeadWeight weight;
+  std::shared_ptr<const void> memory;
+
+  bool defined() const { return weight.rows != nullptr; }
+
+  static RowTable Of(const Matrix& matrix) {
+    const auto owner = std::make_shared<Matrix>(matrix);
+    return {{matrix.data(), matrix.dtype(), matrix.rows(), matrix.cols()}, owner};
+  }
+  static RowTable Of(QuantizedRows rows, DType dtype, int64_t num_rows, int64_t width) {
+    const auto owner = std::make_shared<QuantizedRows>(std::move(rows));
+    return {{owner->data(), dtype, num_rows, width}, owner};
+  }
+};
+
+/// Reads tensor `name` as `dtype`, or in the blocks that the checkpoint keeps.
+absl::StatusOr<RowTable> LoadRows(Checkpoint& checkpoint, const std::string& name,
+                                  const ModelConfig& config, DType dtype, ThreadPool& pool) {
+  const int64_t num_rows = config.vocab_size, width = config.hidden;
+  if (const std::optional<DType> blocks = checkpoint.StoredBlocks(name)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const void> stored,
+                               checkpoint.LoadBlocks(name, num_rows, width, pool));
+    return RowTable::Of(QuantizedRows::OfBlocks(stored.get(), num_rows, width, *blocks, pool),
+                        *blocks, num_rows, width);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows,
+                             checkpoint.Load(name, {num_rows, width}, dtype, pool));
+  return RowTable::Of(rows);
+}
+
+}  // namespace
 
 struct Decoder::Impl {
   Impl(const ModelConfig& model_config, ThreadPool& thread_pool)
@@ -35,9 +73,9 @@ struct Decoder::Impl {
   ThreadPool& pool;
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
-  Matrix embedding;              // [vocab_size, hidden]
-  Matrix head;                   // [vocab_size, hidden]; undefined if quantised, and for a body
-  QuantizedRows quantized_head;  // [vocab_size, hidden]; empty if not quantised
+  std::set<DType> block_types;  // of what is kept in blocks
+  RowTable embedding;           // [vocab_size, hidden]
+  RowTable head;                // [vocab_size, hidden]; not defined for a body
   std::vector<DecoderLayer> layers;
   Matrix norm;  // [hidden] f32
   RopeTable rope;
@@ -55,8 +93,8 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);
   weight_dtype = quantize.value_or(dtype);
-  SHORTLIST_ASSIGN_OR_RETURN(
-      embedding, checkpoint.Load(embedding_name, {config.vocab_size, config.hidden}, dtype, pool));
+  if (!wanted && !quantize) checkpoint.KeepBlocks();
+  SHORTLIST_ASSIGN_OR_RETURN(embedding, LoadRows(checkpoint, embedding_name, config, dtype, pool));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
@@ -68,10 +106,11 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
       norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
   if (head.defined() && IsQuantized(weight_dtype)) {
-    quantized_head = QuantizedRows::Quantize(head.data(), dtype, config.vocab_size, config.hidden,
-                                             weight_dtype, pool);
-    head = Matrix();
+    head = RowTable::Of(QuantizedRows::Quantize(head.weight.rows, dtype, config.vocab_size,
+                                                config.hidden, weight_dtype, pool),
+                        weight_dtype, config.vocab_size, config.hidden);
   }
+  block_types = checkpoint.loaded_blocks();
   // Ignore classifier tensors; embed/classifier_head.cc loads them.
   std::vector<std::string> others;
   if (config.is_classifier) others.emplace_back("score.");
@@ -85,12 +124,14 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
     head = embedding;
     return absl::OkStatus();
   }
-  SHORTLIST_ASSIGN_OR_RETURN(
-      head, checkpoint.Load(name, {config.vocab_size, config.hidden}, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(head, LoadRows(checkpoint, name, config, dtype, pool));
   if (!config.tie_word_embeddings) return absl::OkStatus();
   // Some exports also write the tied head. A copy is dropped; a different head contradicts the
   // config.
-  if (std::memcmp(head.data(), embedding.data(), embedding.bytes()) != 0) {
+  const DType type = embedding.weight.dtype;
+  const int64_t bytes = config.vocab_size * RowBytes(type, config.hidden);
+  if (head.weight.dtype != type ||
+      std::memcmp(head.weight.rows, embedding.weight.rows, static_cast<size_t>(bytes)) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         name, " differs from model.embed_tokens.weight, but tie_word_embeddings is true"));
   }
@@ -106,8 +147,8 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
   if (window_rope) window_rope->Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
   float* const hidden = out.floats();
-  EmbeddingCpu(embedding.data(), dtype, config.hidden, batch.token_ids().data(), num_tokens, hidden,
-               pool);
+  EmbeddingCpu(embedding.weight.rows, embedding.weight.dtype, config.hidden,
+               batch.token_ids().data(), num_tokens, hidden, pool);
   if (config.embedding_scale != 1.0) {
     // Rounded to the type of the weights.
     float scale = 0.0f;
@@ -149,17 +190,20 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const ModelSource& source
 const ModelConfig& Decoder::config() const { return impl_->config; }
 DType Decoder::dtype() const { return impl_->dtype; }
 DType Decoder::weight_dtype() const { return impl_->weight_dtype; }
-const Matrix& Decoder::embedding() const { return impl_->embedding; }
+HeadWeight Decoder::embedding_weight() const { return impl_->embedding.weight; }
 
-bool Decoder::has_head() const {
-  return impl_->head.defined() || impl_->quantized_head.data() != nullptr;
+std::string Decoder::weight_types() const {
+  if (impl_->block_types.empty()) return DTypeName(impl_->weight_dtype);
+  return absl::StrJoin(impl_->block_types, "+", [](std::string* out, DType dtype) {
+    absl::StrAppend(out, DTypeName(dtype));
+  });
 }
+
+bool Decoder::has_head() const { return impl_->head.defined(); }
 
 HeadWeight Decoder::head_weight() const {
   SHORTLIST_CHECK(has_head());
-  const bool quantized = IsQuantized(impl_->weight_dtype);
-  return {quantized ? impl_->quantized_head.data() : impl_->head.data(), impl_->weight_dtype,
-          impl_->config.vocab_size, impl_->config.hidden};
+  return impl_->head.weight;
 }
 
 absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {

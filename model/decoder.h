@@ -26,9 +26,11 @@ class Decoder {
   /// Loads config.json and the weights of `source`. `dtype` is the type of weights and KV cache;
   /// nullopt keeps the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers and
   /// the head (kernels/quant.h). Embeddings and KV cache stay in `dtype`, so a head tied to the
-  /// embeddings becomes a quantised copy of them. `pool` must outlive the decoder. Errors are those
-  /// of ReadModelConfig and Checkpoint, and InvalidArgument, naming the tensor, for a shape that
-  /// disagrees with the config or a weight that is not finite.
+  /// embeddings becomes a quantised copy of them. Without either, the blocks of a GGUF file are
+  /// kept value for value (kernels/blocks.h), and the rest is bf16 or the type of an embedding that
+  /// is not in blocks. `pool` must outlive the decoder. Errors are those of ReadModelConfig and
+  /// Checkpoint, and InvalidArgument, naming the tensor, for a shape that disagrees with the config
+  /// or a weight that is not finite.
   static absl::StatusOr<std::unique_ptr<Decoder>> Load(
       const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
@@ -37,8 +39,11 @@ class Decoder {
   const ModelConfig& config() const;
   /// Type of the embeddings and the KV cache.
   DType dtype() const;
-  /// Type of the linear layers and the head: dtype(), or the type they are quantised to.
+  /// Type of the linear layers and the head: dtype(), or the type they are quantised to. Layers and
+  /// rows that are kept in blocks have types of their own.
   DType weight_dtype() const;
+  /// The names of all types of the linear layers and the head: "bf16", "Q4_K+Q6_K".
+  std::string weight_types() const;
 
   /// Runs the layers over `batch`, writes its keys and values into `cache` (created from config()
   /// and dtype()), and returns the hidden states after the final norm: [num_tokens, hidden] f32, a
@@ -47,12 +52,12 @@ class Decoder {
   /// for bit.
   absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, KvCache& cache);
 
-  /// [vocab_size, hidden] in dtype(), row-major, contiguous.
-  const Matrix& embedding() const;
+  /// [vocab_size, hidden] in dtype() or in blocks.
+  HeadWeight embedding_weight() const;
   /// False for a body without a head, whose hidden states serve as embeddings.
   bool has_head() const;
-  /// The head's rows in weight_dtype(). They are the embedding's memory if the checkpoint ties them
-  /// and they are not quantised. Precondition: has_head().
+  /// The head's rows in weight_dtype() or in blocks. They are the embedding's memory if the
+  /// checkpoint ties them and they have the embedding's type. Precondition: has_head().
   HeadWeight head_weight() const;
 
  private:

@@ -40,30 +40,49 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   };
   const std::array parts = {Part{"q_proj", q_features / config.num_kv_heads},
                             Part{"k_proj", config.head_dim}, Part{"v_proj", config.head_dim}};
-  std::vector<SourceWeight> weights;
-  std::vector<Matrix> biases;
-  for (const Part& part : parts) {
-    const std::string name = absl::StrCat(prefix, part.name);
-    const int64_t num_rows = part.head_rows * config.num_kv_heads;
-    SHORTLIST_ASSIGN_OR_RETURN(weights.emplace_back(),
-                               LoadSource(checkpoint, absl::StrCat(name, ".weight"), num_rows,
-                                          config.hidden, dtype, pool));
-    if (!config.qkv_bias) continue;
-    SHORTLIST_ASSIGN_OR_RETURN(
-        biases.emplace_back(),
-        checkpoint.Load(absl::StrCat(name, ".bias"), {num_rows}, DType::kF32, pool));
-  }
-  std::vector<MatrixView> blocks;
-  for (int64_t head = 0; head < config.num_kv_heads; ++head) {
+  std::array<SourceWeight, 3> weights;
+  const auto load_weights = [&](bool decode) -> absl::Status {
     for (size_t i = 0; i < parts.size(); ++i) {
-      const int64_t num_rows = parts[i].head_rows;
-      blocks.push_back(weights[i].Rows(head * num_rows, num_rows));
-      if (!config.qkv_bias) continue;
-      const float* const bias = biases[i].floats() + head * num_rows;
-      qkv_bias_.insert(qkv_bias_.end(), bias, bias + num_rows);
+      SHORTLIST_ASSIGN_OR_RETURN(
+          weights[i],
+          LoadSource(checkpoint, absl::StrCat(prefix, parts[i].name, ".weight"),
+                     parts[i].head_rows * config.num_kv_heads, config.hidden, dtype, pool, decode));
+    }
+    return absl::OkStatus();
+  };
+  const auto blocks_of_weights = [&] {
+    std::vector<MatrixView> blocks;
+    for (int64_t head = 0; head < config.num_kv_heads; ++head) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        blocks.push_back(weights[i].Rows(head * parts[i].head_rows, parts[i].head_rows));
+      }
+    }
+    return blocks;
+  };
+  SHORTLIST_RETURN_IF_ERROR(load_weights(/*decode=*/false));
+  std::vector<MatrixView> blocks = blocks_of_weights();
+  const bool any_blocks = std::any_of(
+      blocks.begin(), blocks.end(), [](const MatrixView& block) { return IsBlocked(block.dtype); });
+  if (any_blocks && !PackedLinear::CanPackBlocks(blocks)) {
+    SHORTLIST_RETURN_IF_ERROR(load_weights(/*decode=*/true));
+    blocks = blocks_of_weights();
+  }
+  qkv_ = PackRows(checkpoint, blocks, config.hidden, dtype, pool);
+  if (config.qkv_bias) {
+    std::array<Matrix, 3> biases;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      SHORTLIST_ASSIGN_OR_RETURN(
+          biases[i],
+          checkpoint.Load(absl::StrCat(prefix, parts[i].name, ".bias"),
+                          {parts[i].head_rows * config.num_kv_heads}, DType::kF32, pool));
+    }
+    for (int64_t head = 0; head < config.num_kv_heads; ++head) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        const float* const bias = biases[i].floats() + head * parts[i].head_rows;
+        qkv_bias_.insert(qkv_bias_.end(), bias, bias + parts[i].head_rows);
+      }
     }
   }
-  qkv_ = PackedLinear::Pack(blocks, config.hidden, dtype, pool, &checkpoint.packed_memory());
   SHORTLIST_ASSIGN_OR_RETURN(output_, LoadLinear(checkpoint, absl::StrCat(prefix, "o_proj.weight"),
                                                  config.hidden, q_features, dtype, pool));
   const auto load = [&](const char* name) {

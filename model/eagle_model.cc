@@ -25,13 +25,13 @@ bool IsPadding(int64_t num_rows, int64_t others) {
 }
 
 /// True if a row differs by more than the rounding of conversions between weight types.
-bool IsForeignRow(const Matrix& own, const Matrix& targets, int64_t row, DType dtype) {
+bool IsForeignRow(const Matrix& own, const HeadWeight& targets, int64_t row) {
   constexpr double kMaxRelativeError = 0.02;
   const int64_t hidden = own.cols();
   double difference = 0.0, norm = 0.0;
   for (int64_t i = row * hidden; i < (row + 1) * hidden; ++i) {
-    const double a = LoadAsFloat(own.data(), dtype, i);
-    const double b = LoadAsFloat(targets.data(), dtype, i);
+    const double a = LoadAsFloat(own.data(), own.dtype(), i);
+    const double b = LoadAsFloat(targets.rows, targets.dtype, i);
     difference += (a - b) * (a - b);
     norm += b * b;
   }
@@ -52,7 +52,9 @@ struct EagleModel::Impl {
   /// Counts foreign rows. EAGLE-1 trains with the target's embedding frozen, and published files
   /// carry a copy of it.
   absl::Status CompareEmbedding(Checkpoint& checkpoint);
-  bool owns_head() const { return weight_dtype != target.weight_dtype(); }
+  bool owns_head() const {
+    return IsQuantized(weight_dtype) && weight_dtype != target.head_weight().dtype;
+  }
   /// Returns [num_tokens, 2 * hidden]: each token's embedding, then its feature.
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
   Matrix Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
@@ -103,12 +105,14 @@ absl::Status EagleModel::Impl::CompareEmbedding(Checkpoint& checkpoint) {
       !shape.empty() && IsPadding(shape[0], config.vocab_size) ? shape[0] : config.vocab_size;
   SHORTLIST_ASSIGN_OR_RETURN(
       const Matrix own, checkpoint.Load(name, {num_rows, config.hidden}, target.dtype(), pool));
-  const Matrix& targets = target.embedding();
+  const HeadWeight targets = target.embedding_weight();
+  // Rows in blocks differ from what they were made of.
+  if (IsBlocked(targets.dtype)) return absl::OkStatus();
   std::atomic<int64_t> count = 0;
-  pool.ParallelFor(std::min(num_rows, targets.rows()), /*grain=*/64,
+  pool.ParallelFor(std::min(num_rows, targets.vocab_size), /*grain=*/64,
                    [&](int64_t first, int64_t last) {
                      for (int64_t row = first; row < last; ++row) {
-                       if (IsForeignRow(own, targets, row, target.dtype())) ++count;
+                       if (IsForeignRow(own, targets, row)) ++count;
                      }
                    });
   num_foreign_embeddings = count;
@@ -120,8 +124,9 @@ const float* EagleModel::Impl::JoinInputs(const ForwardBatch& batch, const float
   const int64_t hidden = config.hidden;
   float* const embeddings = ReserveFloats(embedded, num_tokens * hidden);
   float* const rows = ReserveFloats(joined, num_tokens * 2 * hidden);
-  EmbeddingCpu(target.embedding().data(), target.dtype(), hidden, batch.token_ids().data(),
-               num_tokens, embeddings, pool);
+  const HeadWeight table = target.embedding_weight();
+  EmbeddingCpu(table.rows, table.dtype, hidden, batch.token_ids().data(), num_tokens, embeddings,
+               pool);
   for (int64_t t = 0; t < num_tokens; ++t) {
     std::copy_n(embeddings + t * hidden, hidden, rows + t * 2 * hidden);
     std::copy_n(features + t * hidden, hidden, rows + t * 2 * hidden + hidden);

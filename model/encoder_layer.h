@@ -46,15 +46,16 @@ struct NormWeight {
   LayerNorm View(const EncoderConfig& config) const;
 };
 
-/// One layer. BERT and RoBERTa normalise each sum, and all linear layers have biases:
+/// One layer. BERT, DistilBERT and RoBERTa normalise each sum, and all linear layers have biases:
 ///   x = norm(x + attention(x)), x = norm(x + mlp(x)).
 /// ModernBERT normalises the inputs; the mlp is gated, without biases:
 ///   x += attention(norm(x)), x += mlp(norm(x)).
 /// Immutable after Load.
 class EncoderLayer {
  public:
-  /// Reads the tensors of layer `index`. `prefix` is the prefix of the body's tensor names. `dtype`
-  /// may be a quantised type. Errors and exceptions are those of Checkpoint::Load.
+  /// Reads the tensors of layer `index`. `prefix` is the prefix of the body's tensor names; the
+  /// names of each family stand in encoder_layer.cc. `dtype` may be a quantised
+  /// type. Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<EncoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
                                            const EncoderConfig& config, int64_t index, DType dtype,
                                            ThreadPool& pool);
@@ -77,6 +78,7 @@ class EncoderLayer {
   /// `body`: prefix of the body's tensor names.
   absl::Status LoadBert(Checkpoint& checkpoint, const std::string& body,
                         const EncoderConfig& config, int64_t index, DType dtype, ThreadPool& pool);
+  /// `prefix`: of the layer's tensor names.
   absl::Status LoadModernBert(Checkpoint& checkpoint, const std::string& prefix,
                               const EncoderConfig& config, int64_t index, DType dtype,
                               ThreadPool& pool);

@@ -16,9 +16,11 @@ namespace shortlist {
 /// order: repetition, presence and frequency penalty; logit bias; bans; stop tokens before
 /// min_new_tokens; temperature; top-k; top-p; min-p.
 struct SamplingParams {
-  double temperature = 0.0;  // 0: greedy, the filters below then have no effect; at most 100
-  int64_t top_k = 0;         // keeps the k most likely; 0: all
-  double top_p = 1.0;        // keeps the fewest whose probabilities reach this; in (0, 1]
+  // 0: greedy, the filters below then have no effect; at most 100. Dialects of the server have
+  // defaults of their own (docs/http-api.md).
+  double temperature = 0.0;
+  int64_t top_k = 0;   // keeps the k most likely; 0: all
+  double top_p = 1.0;  // keeps the fewest whose probabilities reach this; in (0, 1]
   // Keeps those with at least min_p times the best probability; in [0, 1].
   double min_p = 0.0;
   // Divides positive and multiplies negative logits of tokens in the prompt or output; in (0, 100],

@@ -26,10 +26,11 @@ namespace shortlist {
 /// and counted once. An error in a pass becomes the result of the inputs in that pass only.
 ///
 /// Requests that arrive during a pass wait for its end. A pass is therefore limited to the tokens
-/// that recent passes computed in `max_pass_s`, or to twice its fixed part (reading weights) if
-/// that is longer (PassTime). A pass that contains the last input of a request takes inputs of
-/// continuing requests only up to half of that time. A single long input takes longer. The model
-/// may pause within it and resume in the next step, after aborts and other models' turns.
+/// that recent passes computed in `max_pass_s`, or in twice the fixed time of a pass (reading
+/// weights) if that is longer (PassTime). Once it contains the last input of a request, it takes
+/// inputs of continuing requests only up to the tokens of half of `max_pass_s`. A longer input has
+/// a pass of its own. The model may pause within it and resume in the next step, after aborts and
+/// other models' turns.
 class EncodingLoop final : public ModelLoop {
  public:
   using Item = EncodeItem;

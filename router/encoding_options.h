@@ -29,7 +29,8 @@ struct EncodingOptions {
   int64_t max_input_tokens = 0;        // per input; at least 1
   int64_t max_batch_tokens = 512;      // per pass; at least 1; a longer input has its own pass
   int64_t max_queued_requests = 1024;  // at least 1
-  double max_pass_s = std::numeric_limits<double>::infinity();  // above 0
+  // Time that a pass should take; above 0. The server sets 0.008.
+  double max_pass_s = std::numeric_limits<double>::infinity();
   std::function<double()> now;  // seconds of a monotonic clock; empty: steady_clock
 };
 

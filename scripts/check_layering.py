@@ -50,7 +50,7 @@ ROOMS = {
     "serve/http": "serve_http",
 }
 # kernels/ must build without abseil, so it sees only these headers of base/.
-KERNELS_MAY_INCLUDE = {"base/check.h", "base/dtype.h", "base/thread_pool.h"}
+KERNELS_MAY_INCLUDE = {"base/check.h", "base/dtype.h", "base/thread_pool.h", "base/weight_block.h"}
 TORCH_ROOMS = {"device", "open_cuda"}  # tests and the Python package may include libtorch too
 TORCH = {"ATen", "c10", "torch"}
 

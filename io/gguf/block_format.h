@@ -12,16 +12,18 @@ namespace shortlist {
 class RawFile;
 struct TensorEntry;
 
-/// A type of GGUF tensors (ggml_type). A row is a whole number of blocks. Layouts:
-/// https://github.com/ggml-org/llama.cpp, ggml/src/ggml-common.h.
+/// A type of GGUF tensors (ggml_type). A row is a whole number of blocks (base/weight_block.h), or
+/// single elements of f32, f16 or bf16.
 struct BlockFormat {
-  const char* name;  // as in llama.cpp: "Q4_K"
   uint32_t id;
-  int64_t num_elements;  // of a block
-  int64_t num_bytes;     // of a block
-  DType dtype;           // type that values are read as: f32, f16 and bf16 as stored, others bf16
-  // Writes the values of one block, in f32 and exact. Null: blocks are one element of `dtype`.
-  void (*decode)(const uint8_t* block, float* values);
+  DType stored;
+
+  const char* name() const;  // as in llama.cpp: "Q4_K"
+  /// Elements and bytes of a block.
+  int64_t num_elements() const;
+  int64_t num_bytes() const;
+  /// Type that values are read as: f32, f16 and bf16 as stored, blocks as bf16.
+  DType dtype() const { return IsBlocked(stored) ? DType::kBf16 : stored; }
 };
 
 /// Returns the format with this id; null if it is not supported.
@@ -33,8 +35,13 @@ std::string SupportedBlockFormats();
 
 /// TensorFile::Read for an entry with a BlockFormat. Decoded values are rounded to nearest, ties to
 /// even.
-absl::Status ReadBlocks(const RawFile& file, const TensorEntry& entry, int64_t begin, int64_t count,
-                        char* out);
+absl::Status ReadDecoded(const RawFile& file, const TensorEntry& entry, int64_t begin,
+                         int64_t count, char* out);
+
+/// Copies the stored blocks of rows [first, first + count) of an entry whose format is of blocks,
+/// in the order of the entry's rows.
+absl::Status ReadBlockRows(const RawFile& file, const TensorEntry& entry, int64_t first,
+                           int64_t count, char* out);
 
 }  // namespace shortlist
 

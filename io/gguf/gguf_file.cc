@@ -225,11 +225,11 @@ absl::StatusOr<TensorEntry> ReadTensor(HeaderReader& in) {
     return absl::UnimplementedError(absl::StrCat(BlockFormatName(type), " is not supported; ",
                                                  SupportedBlockFormats(), " are"));
   }
-  entry.dtype_name = entry.format->name;
-  entry.dtype = entry.format->dtype;
-  if (entry.shape.back() % entry.format->num_elements != 0) {
+  entry.dtype_name = entry.format->name();
+  entry.dtype = entry.format->dtype();
+  if (entry.shape.back() % entry.format->num_elements() != 0) {
     return Invalid(absl::StrCat("rows of ", entry.shape.back(), " elements are no whole blocks of ",
-                                entry.format->name, " (", entry.format->num_elements, ")"));
+                                entry.format->name(), " (", entry.format->num_elements(), ")"));
   }
   SHORTLIST_RETURN_IF_ERROR(SetSize(8 * DTypeBytes(*entry.dtype), entry));
   SHORTLIST_ASSIGN_OR_RETURN(entry.offset, ReadInteger<uint64_t>(in));
@@ -237,7 +237,7 @@ absl::StatusOr<TensorEntry> ReadTensor(HeaderReader& in) {
 }
 
 int64_t StoredBytes(const TensorEntry& entry) {
-  return entry.num_elements / entry.format->num_elements * entry.format->num_bytes;
+  return entry.num_elements / entry.format->num_elements() * entry.format->num_bytes();
 }
 
 /// Makes offsets absolute, and checks that the tensors fill the data: each begins at the first

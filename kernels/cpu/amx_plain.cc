@@ -1,8 +1,9 @@
+#include "kernels/cpu/block_kernels.h"
 #include "kernels/cpu/plain_tiles.inc"
 #include "kernels/cpu/tile_kernels.inc"
 
 namespace shortlist {
 
-const KernelTable kAmxPlainKernels = KernelsOverTiles<PlainTiles, MaddBytes>();
+const KernelTable kAmxPlainKernels = KernelsOverTiles<PlainTiles, MaddBytes>(&kAvx2Blocks);
 
 }  // namespace shortlist

@@ -255,12 +255,10 @@ void SelfAttendByHeads(const KvLayer& cache, const AttentionLayout& layout, cons
     thread_local Scratch scratch;
     const int64_t first_head = task * num_heads;
     const int64_t end_head = first_head + num_heads;
-    LinearJob job = MakeLinearJob(
-        *qkv.weight, PrepareInput(table, qkv.input, layout.num_tokens, qkv.weight->in_features(),
-                                  qkv.weight->dtype(), QuantLayout::kPanel, scratch));
-    job.y = qkv.rows;
-    job.y_stride = qkv.weight->out_features();
-    table.linear(job, first_head * head_rows / kPanelRows, end_head * head_rows / kPanelRows);
+    const InputRows x = PrepareInput(table, qkv.input, layout.num_tokens, qkv.weight->in_features(),
+                                     qkv.weight->dtype(), QuantLayout::kPanel, scratch);
+    RunLinear(table, *qkv.weight, {.x = x, .y = qkv.rows, .y_stride = qkv.weight->out_features()},
+              first_head * head_rows / kPanelRows, end_head * head_rows / kPanelRows);
     PrepareHeads(table, cache, qkv, 0, layout.num_tokens, first_head, end_head);
     for (const Tile& tile : tiles) {
       AttendTile(table, cache, layout, queries, tile, first_head, end_head, out);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/activation.inc"
 #include "kernels/cpu/attention.inc"
+#include "kernels/cpu/block_kernels.h"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
 #include "kernels/cpu/head.inc"
@@ -12,6 +13,7 @@ namespace shortlist {
 
 const KernelTable kAvx2Kernels = {
     .native_bf16 = false,
+    .blocks = &kAvx2Blocks,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
     .quantize_input = QuantizeInput,

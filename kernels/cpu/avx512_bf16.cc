@@ -1,6 +1,7 @@
 #include "kernels/cpu/activation.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/avx512_dots.inc"
+#include "kernels/cpu/block_kernels.h"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
 #include "kernels/cpu/head.inc"
@@ -13,6 +14,7 @@ namespace shortlist {
 
 const KernelTable kAvx512Bf16Kernels = {
     .native_bf16 = true,
+    .blocks = &kVnniBlocks,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
     .quantize_input = QuantizeInput,

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/quant.h"
 
 namespace shortlist {
 namespace {
@@ -75,10 +76,15 @@ void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t*
                   int64_t num_tokens, float* out, ThreadPool& pool) {
   const KernelTable& kernels = CurrentKernels();
   const char* rows = static_cast<const char*>(table);
-  const int64_t row_bytes = hidden * DTypeBytes(dtype);
+  const int64_t row_bytes = RowBytes(dtype, hidden);
   pool.ParallelFor(num_tokens, RowGrain(hidden), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      kernels.to_f32(rows + ids[t] * row_bytes, dtype, hidden, out + t * hidden);
+      const char* const row = rows + ids[t] * row_bytes;
+      if (IsQuantized(dtype)) {
+        DequantizeHeadRow(row, dtype, hidden, out + t * hidden);
+      } else {
+        kernels.to_f32(row, dtype, hidden, out + t * hidden);
+      }
     }
   });
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/block_kernels.h"
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
 
@@ -79,6 +80,10 @@ void FindRows(const HeadArgs& args, int64_t token, int64_t first, int64_t count,
   for (; i < count; ++i) rows[i] = weight + tail[i] * row_bytes;
 }
 
+void Score(const KernelTable& table, const CpuHeadJob& job) {
+  IsBlocked(job.dtype) ? table.blocks->head(job) : table.head(job);
+}
+
 /// Writes out[(t - first_token) * out_stride + s - first_row] for the block's tokens t and rows s.
 void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows& x,
                 const Block& block, float* out, int64_t out_stride) {
@@ -90,17 +95,17 @@ void ScoreBlock(const KernelTable& table, const HeadArgs& args, const InputRows&
   const int64_t num_ahead = std::min(num_rows - block.first_row - block.num_rows, kHeadRowsAhead);
   FindRows(args, block.first_token, block.first_row, block.num_rows + num_ahead, rows);
   const int64_t row_bytes = RowBytes(args.dtype, args.hidden);
-  table.head({.rows = rows,
-              .num_rows = block.num_rows,
-              .num_ahead = num_ahead,
-              .gathered = rows[block.num_rows - 1] !=
-                          static_cast<const char*>(rows[0]) + (block.num_rows - 1) * row_bytes,
-              .dtype = args.dtype,
-              .hidden = args.hidden,
-              .x = {static_cast<const char*>(x.data) + block.first_token * x.row_bytes, x.stride,
-                    block.num_tokens, x.row_bytes},
-              .out = out,
-              .out_stride = out_stride});
+  Score(table, {.rows = rows,
+                .num_rows = block.num_rows,
+                .num_ahead = num_ahead,
+                .gathered = rows[block.num_rows - 1] !=
+                            static_cast<const char*>(rows[0]) + (block.num_rows - 1) * row_bytes,
+                .dtype = args.dtype,
+                .hidden = args.hidden,
+                .x = {static_cast<const char*>(x.data) + block.first_token * x.row_bytes, x.stride,
+                      block.num_tokens, x.row_bytes},
+                .out = out,
+                .out_stride = out_stride});
 }
 
 /// Calls visit(block, index) for every block of rows, on the threads of `pool`. Each thread gets
@@ -365,14 +370,14 @@ float HeadDotCpu(const void* row, DType dtype, const float* x, int64_t hidden) {
   thread_local Scratch scratch;
   const KernelTable& table = CurrentKernels();
   float logit = 0;
-  table.head({.rows = &row,
-              .num_rows = 1,
-              .dtype = dtype,
-              .hidden = hidden,
-              .x = PrepareInput(table, {x}, /*num_tokens=*/1, hidden, dtype, QuantLayout::kHeadRow,
-                                scratch),
-              .out = &logit,
-              .out_stride = 1});
+  Score(table, {.rows = &row,
+                .num_rows = 1,
+                .dtype = dtype,
+                .hidden = hidden,
+                .x = PrepareInput(table, {x}, /*num_tokens=*/1, hidden, dtype,
+                                  QuantLayout::kHeadRow, scratch),
+                .out = &logit,
+                .out_stride = 1});
   return logit;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "kernels/cpu/block_kernels.h"
+#include "kernels/cpu/block_layout.h"
 #include "kernels/cpu/quant_layout.h"
 #include "kernels/cpu/tiles.h"
 
@@ -19,10 +21,14 @@ struct Plan {
   }
 };
 
+int64_t LanesOf(QuantLayout layout) { return layout == QuantLayout::kHeadRow ? kRowLanes : 1; }
+
 Plan MakePlan(const KernelTable& table, int64_t num_tokens, int64_t width, DType dtype,
               QuantLayout layout, Scratch& scratch) {
   Plan plan;
-  if (IsQuantized(dtype)) {
+  if (IsBlocked(dtype)) {
+    plan = {nullptr, BlockInput::Bytes(width, LanesOf(layout)), 1, dtype};
+  } else if (IsQuantized(dtype)) {
     plan = {nullptr, QuantInput::Bytes(QuantShape::Of(dtype, width, layout)), 1, dtype};
   } else {
     const DType stored = dtype == DType::kBf16 && table.native_bf16 ? DType::kBf16 : DType::kF32;
@@ -51,6 +57,9 @@ void FillRow(const KernelTable& table, const Plan& plan, const LinearInput& inpu
   }
   const int64_t element = plan.element_bytes;
   char* row = plan.data + token * plan.stride * element;
+  if (IsBlocked(dtype)) {
+    return table.blocks->quantize_input(x, width, LanesOf(layout), row);
+  }
   if (IsQuantized(dtype)) {
     return table.quantize_input(x, dtype, QuantShape::Of(dtype, width, layout), row);
   }

@@ -22,8 +22,8 @@ inline constexpr int64_t kHeadRowsAhead = 32;
 
 /// Rows of f32 inputs in the format of the dot kernels: bf16 if the weight is bf16 and the table
 /// has native_bf16, else f32 (rounded to bf16 if the weight is bf16). Row t starts at element t *
-/// stride. Against quantised weights: QuantInput rows (cpu/quant_layout.h), whose elements are
-/// bytes.
+/// stride. Against quantised weights: rows of QuantInput (cpu/quant_layout.h) or, if they are in
+/// blocks, of BlockInput (cpu/block_layout.h), whose elements are bytes.
 struct InputRows {
   const void* data = nullptr;
   int64_t stride = 0;
@@ -84,6 +84,7 @@ struct AttendJob {
   int64_t weights_stride = 0;  // at least num_shared + num_own of any token
 };
 
+struct BlockKernels;   // cpu/block_kernels.h
 struct SketchJob;      // cpu/sketch_job.h
 struct SketchFineJob;  // cpu/sketch_job.h
 struct SequenceTiles;  // cpu/sequence_tiles.h
@@ -96,6 +97,8 @@ struct KernelTable {
   // weights.
   bool tile_attention = false;
   bool byte_tiles = false;  // prepared inputs are padded to whole tiles of rows
+  const BlockKernels* blocks =
+      nullptr;  // for weights in blocks; the functions below take no blocks
   void (*to_f32)(const void* source, DType dtype, int64_t count, float* target);
   void (*from_f32)(const float* source, DType dtype, int64_t count, void* target);
   /// Writes x, [shape.width], as a QuantInput for weights of the quantised type `dtype`.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "kernels/blocks.h"
 #include "kernels/cpu/input.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/linear_job.h"
@@ -17,6 +18,7 @@
 //   bf16:      [(in_features + 1) / 2][32][2], the pairs of the bf16 dot product; a missing last
 //              element is zero.
 //   int8, int4: groups of codes and their scales; see QuantizePanel.
+//   blocks:    see kernels/blocks.h.
 // The layout is the same for every instruction set.
 
 namespace shortlist {
@@ -25,10 +27,15 @@ namespace {
 int64_t Interleave(DType dtype) { return dtype == DType::kBf16 ? 2 : 1; }
 
 int64_t PanelBytes(DType dtype, int64_t in_features) {
+  if (IsBlocked(dtype)) return BlockPanelBytes(dtype, in_features);
   if (IsQuantized(dtype)) return QuantPanelBytes(dtype, in_features);
   const int64_t interleave = Interleave(dtype);
   const int64_t padded = (in_features + interleave - 1) / interleave * interleave;
   return kPanelRows * padded * DTypeBytes(dtype);
+}
+
+int64_t StoredBytes(DType dtype, int64_t in_features) {
+  return IsBlocked(dtype) ? StoredRowBytes(dtype, in_features) : in_features * DTypeBytes(dtype);
 }
 
 /// Location of output row `row` in its block, as bytes of [in_features] in the block's dtype.
@@ -41,7 +48,7 @@ SourceRow FindRow(std::span<const MatrixView> blocks, int64_t in_features, int64
   for (const MatrixView& block : blocks) {
     if (row < block.num_rows) {
       const char* data = static_cast<const char*>(block.data);
-      return {data + row * in_features * DTypeBytes(block.dtype), block.dtype};
+      return {data + row * StoredBytes(block.dtype, in_features), block.dtype};
     }
     row -= block.num_rows;
   }
@@ -105,6 +112,19 @@ int64_t NumPanels(const PackedLinear& weight) {
   return (weight.out_features() + kPanelRows - 1) / kPanelRows;
 }
 
+int64_t NumRows(std::span<const MatrixView> blocks) {
+  int64_t num_rows = 0;
+  for (const MatrixView& block : blocks) num_rows += block.num_rows;
+  return num_rows;
+}
+
+/// Returns memory of `memory`, or of an arena of its own if that is null.
+std::shared_ptr<void> TakeMemory(int64_t bytes, ArenaBlocks* memory) {
+  if (memory != nullptr) return memory->Take(bytes);
+  const auto own = std::make_shared<Arena>(bytes);
+  return {own, own->data()};
+}
+
 /// Calls body(x, begin, end) for ranges of the weight's panels, where x is the prepared rows of
 /// `input`.
 template <typename Body>
@@ -134,21 +154,14 @@ void ForPanels(const PackedLinear& weight, const LinearInput& input, int64_t num
 PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_features,
                                 DType dtype, ThreadPool& pool, ArenaBlocks* memory) {
   PackedLinear packed;
-  packed.dtype_ = dtype;
   packed.in_features_ = in_features;
-  for (const MatrixView& block : blocks) packed.out_features_ += block.num_rows;
-  SHORTLIST_CHECK(in_features >= 1 && packed.out_features_ >= 1);
+  packed.out_features_ = NumRows(blocks);
+  SHORTLIST_CHECK(in_features >= 1 && packed.out_features_ >= 1 && !IsBlocked(dtype));
 
   const int64_t num_panels = NumPanels(packed);
   const int64_t panel_bytes = PanelBytes(dtype, in_features);
-  std::shared_ptr<void> block;
-  if (memory != nullptr) {
-    block = memory->Take(num_panels * panel_bytes);
-  } else {
-    const auto own = std::make_shared<Arena>(num_panels * panel_bytes);
-    block = {own, own->data()};
-  }
-  char* panels = static_cast<char*>(block.get());
+  const std::shared_ptr<void> block = TakeMemory(num_panels * panel_bytes, memory);
+  char* const panels = static_cast<char*>(block.get());
   pool.ParallelFor(num_panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
     std::vector<float> f32_row(in_features);
     std::vector<char> converted(panel_bytes);
@@ -163,7 +176,61 @@ PackedLinear PackedLinear::Pack(std::span<const MatrixView> blocks, int64_t in_f
       }
     }
   });
-  packed.panels_ = block;
+  packed.parts_ = {{dtype, 0, num_panels, panels}};
+  packed.memory_ = block;
+  return packed;
+}
+
+bool PackedLinear::CanPackBlocks(std::span<const MatrixView> blocks) {
+  int64_t row = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (!IsBlocked(blocks[i].dtype)) return false;
+    if (i > 0 && blocks[i].dtype != blocks[i - 1].dtype && row % kPanelRows != 0) return false;
+    row += blocks[i].num_rows;
+  }
+  return true;
+}
+
+PackedLinear PackedLinear::PackBlocks(std::span<const MatrixView> blocks, int64_t in_features,
+                                      ThreadPool& pool, ArenaBlocks* memory) {
+  SHORTLIST_CHECK(CanPackBlocks(blocks));
+  PackedLinear packed;
+  packed.in_features_ = in_features;
+  packed.out_features_ = NumRows(blocks);
+  int64_t bytes = 0, first_row = 0;
+  std::vector<int64_t> offsets;
+  for (const MatrixView& block : blocks) {
+    // Rows of a block's last panel may belong to the next block, of the same type.
+    const int64_t first = (first_row + kPanelRows - 1) / kPanelRows;
+    first_row += block.num_rows;
+    const int64_t num_panels = (first_row + kPanelRows - 1) / kPanelRows - first;
+    if (!packed.parts_.empty() && packed.parts_.back().dtype == block.dtype) {
+      packed.parts_.back().num_panels += num_panels;
+    } else {
+      packed.parts_.push_back({block.dtype, first, num_panels, nullptr});
+      offsets.push_back(bytes);
+    }
+    bytes += num_panels * PanelBytes(block.dtype, in_features);
+  }
+  const std::shared_ptr<void> taken = TakeMemory(bytes, memory);
+  for (size_t i = 0; i < packed.parts_.size(); ++i) {
+    Part& part = packed.parts_[i];
+    char* const panels = static_cast<char*>(taken.get()) + offsets[i];
+    part.panels = panels;
+    pool.ParallelFor(part.num_panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t row = (part.first_panel + p) * kPanelRows;
+        const int64_t num_rows = std::min(kPanelRows, packed.out_features_ - row);
+        const void* rows[kPanelRows];
+        for (int64_t r = 0; r < num_rows; ++r) {
+          rows[r] = FindRow(blocks, in_features, row + r).data;
+        }
+        PackBlockPanel(rows, num_rows, part.dtype, in_features,
+                       panels + p * PanelBytes(part.dtype, in_features));
+      }
+    });
+  }
+  packed.memory_ = taken;
   return packed;
 }
 
@@ -172,11 +239,9 @@ void LinearCpu(const PackedLinear& weight, const LinearInput& input, int64_t num
   if (num_tokens == 0) return;
   const KernelTable& table = CurrentKernels();
   ForPanels(weight, input, num_tokens, pool, [&](const InputRows& x, int64_t begin, int64_t end) {
-    LinearJob job = MakeLinearJob(weight, x);
-    job.y = y;
-    job.y_stride = weight.out_features();
-    job.accumulate = accumulate;
-    table.linear(job, begin, end);
+    RunLinear(table, weight,
+              {.x = x, .y = y, .y_stride = weight.out_features(), .accumulate = accumulate}, begin,
+              end);
   });
 }
 
@@ -185,7 +250,9 @@ void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const Line
   // Number of panels of each weight whose outputs are combined in the cache before they are stored.
   constexpr int64_t kBlockPanels = 4;
   constexpr int64_t kStride = kBlockPanels * kPanelRows;
-  SHORTLIST_CHECK(gate.dtype() == up.dtype() && gate.in_features() == up.in_features() &&
+  const bool same_inputs =
+      gate.dtype() == up.dtype() || (IsBlocked(gate.dtype()) && IsBlocked(up.dtype()));
+  SHORTLIST_CHECK(same_inputs && gate.in_features() == up.in_features() &&
                   gate.out_features() == up.out_features());
   if (num_tokens == 0) return;
   const KernelTable& table = CurrentKernels();
@@ -197,11 +264,8 @@ void GatedLinearCpu(const PackedLinear& gate, const PackedLinear& up, const Line
       const int64_t last = std::min(first + kBlockPanels, end);
       const int64_t column = first * kPanelRows;
       for (const auto& [weight, block] : {std::pair(&gate, gates), std::pair(&up, ups)}) {
-        LinearJob job = MakeLinearJob(*weight, x);
-        job.y = block;
-        job.y_stride = kStride;
-        job.y_begin = column;
-        table.linear(job, first, last);
+        RunLinear(table, *weight, {.x = x, .y = block, .y_stride = kStride, .y_begin = column},
+                  first, last);
       }
       const int64_t count = std::min(last * kPanelRows, gate.out_features()) - column;
       for (int64_t t = 0; t < num_tokens; ++t) {
@@ -220,12 +284,10 @@ void ActivatedLinearCpu(const PackedLinear& weight, const float* bias, const Lin
   if (num_tokens == 0) return;
   const KernelTable& table = CurrentKernels();
   ForPanels(weight, input, num_tokens, pool, [&](const InputRows& x, int64_t begin, int64_t end) {
-    LinearJob job = MakeLinearJob(weight, x);
-    job.y = y;
-    job.y_stride = weight.out_features();
+    const LinearJob job = {.x = x, .y = y, .y_stride = weight.out_features()};
     for (int64_t first = begin; first < end; first += kBlockPanels) {
       const int64_t last = std::min(first + kBlockPanels, end);
-      table.linear(job, first, last);
+      RunLinear(table, weight, job, first, last);
       const int64_t column = first * kPanelRows;
       const int64_t count = std::min(last * kPanelRows, weight.out_features()) - column;
       for (int64_t t = 0; t < num_tokens; ++t) {

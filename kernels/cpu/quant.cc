@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/blocks.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/quant_layout.h"
 
@@ -84,6 +85,7 @@ QuantShape QuantShape::Of(DType dtype, int64_t width, QuantLayout layout) {
 
 int64_t RowBytes(DType dtype, int64_t width) {
   if (!IsQuantized(dtype)) return width * DTypeBytes(dtype);
+  if (IsBlocked(dtype)) return BlockRowBytes(dtype, width);
   const QuantShape shape = QuantShape::Of(dtype, width, QuantLayout::kHeadRow);
   return shape.num_groups * (shape.code_bytes(dtype) + kQuantScaleBytes);
 }
@@ -136,6 +138,7 @@ void QuantizeHeadRow(const float* row, DType dtype, int64_t hidden, void* target
 }
 
 void DequantizeHeadRow(const void* row, DType dtype, int64_t hidden, float* target) {
+  if (IsBlocked(dtype)) return DecodeBlockRow(row, dtype, hidden, target);
   const QuantShape shape = QuantShape::Of(dtype, hidden, QuantLayout::kHeadRow);
   const int64_t num_groups = shape.num_groups;
   const auto* bytes = static_cast<const uint8_t*>(row);
@@ -188,11 +191,31 @@ QuantizedRows QuantizedRows::Quantize(const void* rows, DType from, int64_t num_
   pool.ParallelFor(num_rows, /*grain=*/16, [&](int64_t begin, int64_t end) {
     std::vector<float> row(hidden);
     for (int64_t r = begin; r < end; ++r) {
-      table.to_f32(source + r * hidden * DTypeBytes(from), from, hidden, row.data());
+      const char* const stored = source + r * RowBytes(from, hidden);
+      if (IsQuantized(from)) {
+        DequantizeHeadRow(stored, from, hidden, row.data());
+      } else {
+        table.to_f32(stored, from, hidden, row.data());
+      }
       QuantizeHeadRow(row.data(), dtype, hidden, target + r * row_bytes);
     }
   });
   return quantized;
+}
+
+QuantizedRows QuantizedRows::OfBlocks(const void* blocks, int64_t num_rows, int64_t hidden,
+                                      DType dtype, ThreadPool& pool) {
+  const int64_t row_bytes = RowBytes(dtype, hidden), stored_bytes = StoredRowBytes(dtype, hidden);
+  QuantizedRows rows;
+  rows.memory_ = Arena(num_rows * row_bytes);
+  char* const target = static_cast<char*>(rows.memory_.data());
+  pool.ParallelFor(num_rows, /*grain=*/16, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      PackBlockRow(static_cast<const char*>(blocks) + r * stored_bytes, dtype, hidden,
+                   target + r * row_bytes);
+    }
+  });
+  return rows;
 }
 
 }  // namespace shortlist

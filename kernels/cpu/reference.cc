@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "kernels/cpu/block_kernels.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/quant_layout.h"
 #include "kernels/cpu/sketch_job.h"
@@ -294,6 +295,7 @@ void SketchFineRows(const SketchFineJob& job) {
 
 const KernelTable kReferenceKernels = {
     .native_bf16 = false,
+    .blocks = &kReferenceBlocks,
     .to_f32 = ToF32,
     .from_f32 = FromF32,
     .quantize_input = QuantizeInput,

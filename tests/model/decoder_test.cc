@@ -238,13 +238,13 @@ TEST_F(DecoderTest, TiedHeadSharesEmbeddingMemory) {
   options.tied = true;
   options.dtype = DType::kBf16;
   const auto decoder = Write(options);
-  EXPECT_EQ(decoder->head_weight().rows, decoder->embedding().data());
+  EXPECT_EQ(decoder->head_weight().rows, decoder->embedding_weight().rows);
   EXPECT_EQ(decoder->head_weight().dtype, DType::kBf16);
 }
 
 TEST_F(DecoderTest, UntiedHeadHasOwnTensor) {
   const auto decoder = Write(TinyLlamaOptions());
-  EXPECT_NE(decoder->head_weight().rows, decoder->embedding().data());
+  EXPECT_NE(decoder->head_weight().rows, decoder->embedding_weight().rows);
   EXPECT_EQ(decoder->head_weight().vocab_size, 96);
   EXPECT_EQ(decoder->head_weight().hidden, 32);
 }

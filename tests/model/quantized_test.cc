@@ -103,9 +103,9 @@ TEST(QuantizedTest, TiedHeadIsQuantizedCopy) {
   ThreadPool pool(/*num_threads=*/1);
   const auto decoder = LoadOrDie(dir.path(), std::nullopt, pool, DType::kInt8);
   EXPECT_EQ(decoder->dtype(), DType::kBf16);
-  EXPECT_EQ(decoder->embedding().dtype(), DType::kBf16);
+  EXPECT_EQ(decoder->embedding_weight().dtype, DType::kBf16);
   EXPECT_EQ(decoder->head_weight().dtype, DType::kInt8);
-  EXPECT_NE(decoder->head_weight().rows, decoder->embedding().data());
+  EXPECT_NE(decoder->head_weight().rows, decoder->embedding_weight().rows);
 }
 
 TEST(QuantizedTest, ChunksAndThreadsKeepBits) {

@@ -422,7 +422,7 @@ absl::StatusOr<ClassParts> BuildClip(const json& /*config*/, ClassParts parts) {
       {SplitRegex(kExpression, "Removed", /*invert=*/true), ByteLevel(/*add_prefix_space=*/false)});
   parts.decoder = ByteLevel(/*add_prefix_space=*/true);
   parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
-  parts.names_unk_of_model = true;
+  parts.names_unk_of_model = parts.decodes_word_ends = true;
   parts.special_tokens = {
       {"unk_token", kEndOfText}, {"bos_token", "<|startoftext|>"}, {"eos_token", kEndOfText}};
   return parts;

@@ -36,7 +36,7 @@ bool IsByteToken(std::string_view token);
 
 /// Parses the member "decoder", which may be null (tokens are joined with spaces). InvalidArgument
 /// names an unknown type, a step that needs more than one token at a time, or more than 100 steps.
-/// `end_of_word_suffix`: the BPE model's suffix; it decodes to a space, also at the end of a text.
+/// `end_of_word_suffix` decodes to a space, also at the end of a text; empty: no suffix does.
 absl::StatusOr<TokenDecoder> ParseDecoder(const nlohmann::json& spec,
                                           const std::string& end_of_word_suffix);
 

@@ -129,7 +129,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   pipeline.warnings = parts.warnings;
   std::ranges::move(added.warnings, std::back_inserter(pipeline.warnings));
   SHORTLIST_RETURN_IF_ERROR(CheckComplete(*pipeline.vocabulary, pipeline.added_tokens));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::string suffix, ReadEndOfWordSuffix(*model_spec));
+  std::string suffix;
+  if (parts.decodes_word_ends) {
+    SHORTLIST_ASSIGN_OR_RETURN(suffix, ReadEndOfWordSuffix(*model_spec));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.decoder, ParseDecoder(parts.decoder, suffix));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.cleans_up_spaces, CleansUpSpaces(config, pipeline.kind));
   SHORTLIST_ASSIGN_OR_RETURN(

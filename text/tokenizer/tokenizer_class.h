@@ -32,6 +32,8 @@ struct ClassParts {
   nlohmann::json decoder;        // as tokenizer.json spells it; null: none
   /// Replaces the post-processor; nullopt: that of tokenizer.json is used.
   std::optional<ClassTemplate> sequence_template;
+  /// The class decodes the BPE model's end_of_word_suffix to a space.
+  bool decodes_word_ends = false;
   /// The class sets the model's unknown token to its `unk_token`, if the vocabulary has it.
   bool names_unk_of_model = false;
   /// Default special tokens of the class, by member name, used for members that
