@@ -49,7 +49,7 @@ constexpr Work kWorks[] = {
 };
 
 struct Flags {
-  std::string model_dir;
+  std::string model;
   std::optional<DType> quantize;
   int num_threads = static_cast<int>(std::thread::hardware_concurrency());
   int num_rounds = 5;
@@ -73,6 +73,33 @@ double Flops(const ModelConfig& c, double num_rows, double num_scored, double co
          num_scored * 2.0 * static_cast<double>(c.vocab_size * c.hidden);
 }
 
+bool IsInBlocks(const Decoder& decoder) { return IsBlocked(decoder.head_weight().dtype); }
+
+/// Bytes of the weights that one pass reads.
+absl::StatusOr<int64_t> PassBytes(const ModelSource& source, const Decoder& decoder) {
+  const ModelConfig& c = decoder.config();
+  if (IsInBlocks(decoder)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles files, source.OpenWeights());
+    int64_t bytes = 0;
+    for (const auto& [name, location] : files.tensors()) {
+      const TensorEntry& entry = *location.entry;
+      const bool is_lookup = name == "model.embed_tokens.weight" && !c.tie_word_embeddings;
+      if (is_lookup || !entry.block_type()) continue;
+      const int64_t width = entry.shape.back();
+      bytes += entry.num_elements / width * RowBytes(*entry.block_type(), width);
+    }
+    return bytes;
+  }
+  const DType dtype = decoder.weight_dtype();
+  const int64_t q_features = c.num_heads * c.head_dim;
+  const int64_t hidden_rows =
+      q_features + 2 * c.num_kv_heads * c.head_dim + 2 * c.intermediate;  // of [hidden]
+  const int64_t layer_bytes =
+      hidden_rows * RowBytes(dtype, c.hidden) +
+      c.hidden * (RowBytes(dtype, q_features) + RowBytes(dtype, c.intermediate));
+  return c.num_layers * layer_bytes + c.vocab_size * RowBytes(dtype, c.hidden);
+}
+
 /// A model and an engine that decodes without a draft. Used by one thread.
 class Bench {
  public:
@@ -85,10 +112,9 @@ class Bench {
   explicit Bench(int num_threads) : pool_(num_threads), read_(pool_) {}
 
   absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> NewSequences(const Work& work) const;
-  /// Bytes of the weights that one pass reads.
-  int64_t PassBytes() const;
 
   ThreadPool pool_;
+  int64_t pass_bytes_ = 0;
   PlainRead read_;
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<SpeculativeEngine> engine_;
@@ -96,9 +122,10 @@ class Bench {
 
 absl::StatusOr<std::unique_ptr<Bench>> Bench::Create(const Flags& flags) {
   std::unique_ptr<Bench> bench(new Bench(flags.num_threads));
-  SHORTLIST_ASSIGN_OR_RETURN(bench->target_,
-                             Decoder::Load(ModelSource::OfDirectory(flags.model_dir),
-                                           /*dtype=*/std::nullopt, bench->pool_, flags.quantize));
+  SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.model));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      bench->target_, Decoder::Load(source, /*dtype=*/std::nullopt, bench->pool_, flags.quantize));
+  SHORTLIST_ASSIGN_OR_RETURN(bench->pass_bytes_, PassBytes(source, *bench->target_));
   int64_t num_slots = 0;
   for (const Work& work : kWorks) {
     num_slots = std::max(num_slots, work.num_sequences * (work.prompt_len + work.num_steps));
@@ -112,24 +139,12 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Create(const Flags& flags) {
   return bench;
 }
 
-int64_t Bench::PassBytes() const {
-  const ModelConfig& c = target_->config();
-  const DType dtype = target_->weight_dtype();
-  const int64_t q_features = c.num_heads * c.head_dim;
-  const int64_t hidden_rows =
-      q_features + 2 * c.num_kv_heads * c.head_dim + 2 * c.intermediate;  // of [hidden]
-  const int64_t layer_bytes =
-      hidden_rows * RowBytes(dtype, c.hidden) +
-      c.hidden * (RowBytes(dtype, q_features) + RowBytes(dtype, c.intermediate));
-  return c.num_layers * layer_bytes + c.vocab_size * RowBytes(dtype, c.hidden);
-}
-
 nlohmann::json Bench::Describe() const {
   return {{"engine", "shortlist"},
           {"isa", IsaName(CurrentIsa())},
           {"threads", pool_.num_threads()},
-          {"weights", DTypeName(target_->weight_dtype())},
-          {"pass_bytes", PassBytes()}};
+          {"weights", target_->weight_types()},
+          {"pass_bytes", pass_bytes_}};
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Sequence>>> Bench::NewSequences(const Work& work) const {
@@ -175,17 +190,18 @@ absl::StatusOr<nlohmann::json> Bench::Measure(const Work& work) {
   const double context =
       static_cast<double>(prefill ? work.prompt_len / 2 : work.prompt_len + work.num_steps / 2);
   const double flops = Flops(target_->config(), num_rows, num_sequences, context);
-  const double read_seconds = read_.Seconds(PassBytes());
-  double peak_seconds = PeakDotSeconds(flops, target_->weight_dtype(), pool_);
+  const double read_seconds = read_.Seconds(pass_bytes_);
+  const DType dtype = IsInBlocks(*target_) ? DType::kInt8 : target_->weight_dtype();
+  double peak_seconds = PeakDotSeconds(flops, dtype, pool_);
   for (int i = 1; i < kPeakRuns; ++i) {
-    peak_seconds = std::min(peak_seconds, PeakDotSeconds(flops, target_->weight_dtype(), pool_));
+    peak_seconds = std::min(peak_seconds, PeakDotSeconds(flops, dtype, pool_));
   }
   return nlohmann::json{{"work", work.name},
                         {"ms", 1e3 * seconds},
                         {"tokens_per_s", num_rows / seconds},
                         {"of_read", read_seconds / seconds},
                         {"of_peak", peak_seconds / seconds},
-                        {"read_gb_per_s", 1e-9 * static_cast<double>(PassBytes()) / read_seconds},
+                        {"read_gb_per_s", 1e-9 * static_cast<double>(pass_bytes_) / read_seconds},
                         {"peak_gflop_per_s", 1e-9 * flops / peak_seconds},
                         {"first_output", Raw(owned[0]->output().front())}};
 }
@@ -211,7 +227,8 @@ int main(int argc, char** argv) {
   if (!shortlist::ChooseIsaOfEnvironment()) return 2;
   CLI::App app("Decoding and prefill of a whole model, compared with the machine's limits");
   shortlist::Flags flags;
-  app.add_option("--model", flags.model_dir, "A Hugging Face model directory")->required();
+  app.add_option("--model", flags.model, "A Hugging Face model directory or a GGUF file")
+      ->required();
   std::string quantize;
   app.add_option("--quantize", quantize, "Linear layers and head, on load")
       ->check(CLI::IsMember({"int8", "int4"}));

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Measures shortlist next to llama.cpp on the same random weights, interleaved in one run.
 
-usage: bench/peers/run.py --work DIR [--formats bf16,8-bit,4-bit] [--rounds N]
-                          [--seconds S] [--threads T]
+usage: bench/peers/run.py --work DIR [--formats bf16,8-bit,4-bit | --gguf FILE,...]
+                          [--rounds N] [--seconds S] [--threads T]
+
+With --gguf both engines open the same files, and compute from the weights' own blocks.
 
 DIR receives the weights (3 GB, made once) and results.json, in which the formats of this run
 replace those of earlier ones. The two engines run alternately, slice by slice, so that both see the
@@ -29,7 +31,7 @@ from datetime import date
 from pathlib import Path
 
 from llama_cpp_engine import LlamaCppEngine, describe
-from make_model import GGUF, HF_DIR, VOCAB_SIZE, make_model
+from make_model import GGUF, HF_DIR, make_model
 from quiet import MAX_SHARE_OF_OTHERS, Quiet, processor, wait_until_quiet
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,13 +73,13 @@ def measure_llama_cpp(engine, work):
     """Does with llama.cpp what engine_bench does for `work`. Returns tokens per second."""
     num_sequences, prompt_len, num_steps = WORKS[work]
     engine.clear()
-    prompts = [[(104729 * s + 7919 * i) % VOCAB_SIZE, i, s, i == prompt_len - 1]
+    prompts = [[(104729 * s + 7919 * i) % engine.vocab_size, i, s, i == prompt_len - 1]
                for s in range(num_sequences) for i in range(prompt_len)]
     seconds = engine.forward(prompts)
     if num_steps == 0:
         return prompt_len / seconds
     # The choice of the next token does not affect the work, so no time is spent on it.
-    seconds = sum(engine.forward([(7919 * (step + s) % VOCAB_SIZE, prompt_len + step, s, True)
+    seconds = sum(engine.forward([(7919 * (step + s) % engine.vocab_size, prompt_len + step, s, True)
                                   for s in range(num_sequences)])
                   for step in range(num_steps))
     return num_sequences * num_steps / seconds
@@ -112,10 +114,12 @@ def measure_slices(name, ours, theirs, args):
 
 
 def measure_format(name, args):
-    """Runs both engines over one format's weights. Returns a result for each kind of work."""
-    ours = Shortlist(args.engine_bench, str(args.work / HF_DIR), QUANTIZE[name], args.threads)
-    theirs = LlamaCppEngine(args.work / GGUF[name], args.threads, num_sequences=8, context_len=768,
-                            max_batch=512)
+    """Runs both engines over one format's weights, or one of --gguf. Returns a result for each kind
+    of work."""
+    gguf = args.gguf[name] if args.gguf else args.work / GGUF[name]
+    ours = Shortlist(args.engine_bench, str(gguf if args.gguf else args.work / HF_DIR),
+                     QUANTIZE.get(name, []), args.threads)
+    theirs = LlamaCppEngine(gguf, args.threads, num_sequences=8, context_len=768, max_batch=512)
     for work in WORKS:  # warms up caches and threads
         our_slice = ours.measure(work)
         measure_llama_cpp(theirs, work)
@@ -126,7 +130,7 @@ def measure_format(name, args):
     theirs.close()
     return {"date": date.today().isoformat(), "processor": processor(), "threads": args.threads,
             "shortlist": ours.description,
-            "llama.cpp": {"weights": GGUF[name], "weight_bytes": theirs.weight_bytes, **describe()},
+            "llama.cpp": {"weights": gguf.name, "weight_bytes": theirs.weight_bytes, **describe()},
             "rank_of_our_best_token_with_llama.cpp": rank,
             "works": {work: summarise(both) for work, both in slices.items()}}
 
@@ -162,14 +166,16 @@ def parse_args():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", type=Path, required=True, help="weights and results")
     parser.add_argument("--formats", default=",".join(GGUF), help="of " + ", ".join(GGUF))
+    parser.add_argument("--gguf", default="", help="files to measure in place of the formats")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=120, help="at most, for each format")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--engine-bench", default=ROOT / "build/release/bench/engine_bench")
     args = parser.parse_args()
-    args.formats = args.formats.split(",")
+    args.gguf = {Path(path).stem: Path(path) for path in args.gguf.split(",") if path}
+    args.formats = list(args.gguf) or args.formats.split(",")
     for name in args.formats:
-        if name not in GGUF:
+        if not args.gguf and name not in GGUF:
             parser.error(f"--formats: '{name}' not in {', '.join(GGUF)}")
     if args.rounds < 1 or args.threads < 1:
         parser.error("--rounds and --threads are at least 1")
@@ -181,7 +187,8 @@ def parse_args():
 def main():
     args = parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    make_model(args.work, args.formats)
+    if not args.gguf:
+        make_model(args.work, args.formats)
     results_path = args.work / "results.json"
     results = json.loads(results_path.read_text()) if results_path.exists() else {}
     for name in args.formats:
