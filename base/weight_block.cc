@@ -65,21 +65,33 @@ void ReadK(const BlockType& type, const uint8_t* block, BlockParts& parts) {
   }
   const uint8_t* const fifth_bits = block + 16;  // bit s of byte e: of code e of group s
   const uint8_t* const codes = block + (type.code_bits == 5 ? 48 : 16);
-  for (int i = 0; i < 256; ++i) {
-    const int group = i / 32, e = i % 32;
-    int code = codes[group / 2 * 32 + e] >> (group % 2 * 4) & 15;
-    if (type.code_bits == 5) code |= (fifth_bits[e] >> group & 1) << 4;
-    parts.codes[i] = static_cast<uint8_t>(code);
+  for (int pair = 0; pair < 4; ++pair) {  // of groups, in the low and the high nibbles
+    uint8_t* const low = parts.codes + pair * 64;
+    for (int e = 0; e < 32; ++e) {
+      low[e] = codes[pair * 32 + e] & 15;
+      low[e + 32] = codes[pair * 32 + e] >> 4;
+    }
+  }
+  if (type.code_bits == 4) return;
+  for (int group = 0; group < 8; ++group) {
+    uint8_t* const target = parts.codes + group * 32;
+    for (int e = 0; e < 32; ++e) {
+      target[e] = static_cast<uint8_t>(target[e] | (fifth_bits[e] >> group & 1) << 4);
+    }
   }
 }
 
 void ReadQ6K(const uint8_t* block, BlockParts& parts) {
-  for (int i = 0; i < 256; ++i) {
-    const int half = i / 128, row = i % 128 / 32, e = i % 32;
-    const uint8_t low = block[half * 64 + row % 2 * 32 + e];
-    const uint8_t high = block[128 + half * 32 + e];
-    parts.codes[i] =
-        static_cast<uint8_t>((row < 2 ? low & 15 : low >> 4) | (high >> (2 * row) & 3) << 4);
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t* const low = block + half * 64;
+    const uint8_t* const high = block + 128 + half * 32;
+    uint8_t* const codes = parts.codes + half * 128;
+    for (int e = 0; e < 32; ++e) {
+      codes[e] = static_cast<uint8_t>((low[e] & 15) | (high[e] & 3) << 4);
+      codes[e + 32] = static_cast<uint8_t>((low[e + 32] & 15) | (high[e] >> 2 & 3) << 4);
+      codes[e + 64] = static_cast<uint8_t>(low[e] >> 4 | (high[e] >> 4 & 3) << 4);
+      codes[e + 96] = static_cast<uint8_t>(low[e + 32] >> 4 | (high[e] >> 6) << 4);
+    }
   }
   std::memcpy(parts.scale_codes, block + 192, 16);
 }
@@ -116,14 +128,15 @@ void DecodeBlock(DType dtype, const uint8_t* block, float* values) {
   ReadBlock(dtype, block, parts);
   const float block_scale = F16ToFloat(parts.scale), block_min = F16ToFloat(parts.min);
   const int64_t scaled = BlockType::kGroup / type.num_scales;  // weights that share a scale
+  const bool has_codes = type.has_scale_codes();
   for (int64_t i = 0; i < type.num_elements; ++i) {
-    const bool has_codes = type.has_scale_codes();
-    const float scale = has_codes ? block_scale * parts.scale_codes[i / scaled] : block_scale;
-    const float min = has_codes ? block_min * parts.min_codes[i / BlockType::kGroup] : block_min;
-    const int code =
+    const int64_t part = i / scaled, group = i / BlockType::kGroup;
+    const float scale = has_codes ? block_scale * parts.scale_codes[part] : block_scale;
+    const float min = has_codes ? block_min * parts.min_codes[group] : block_min;
+    const int number =
         type.levels != nullptr ? type.levels[parts.codes[i]] : parts.codes[i] - type.zero;
-    values[i] =
-        type.has_mins ? scale * static_cast<float>(code) + min : scale * static_cast<float>(code);
+    const float value = scale * static_cast<float>(number);
+    values[i] = type.has_mins ? value + min : value;
   }
 }
 

@@ -5,7 +5,7 @@ Runs `shortlist compare` once per format and temperature; with --sweep again for
 decode are interleaved prompt by prompt within a run, so each speed-up is relative to plain decoding in the same run.
 Writes the reports to --out as JSON, and prints a table.
 
-usage: bench/real/run.py --target DIR --draft DIR --prompts FILE.jsonl [--formats int4,int8,bf16] [--sweep] ...
+usage: bench/real/run.py --target MODEL --draft MODEL --prompts FILE.jsonl [--formats int4,int8,bf16,stored] [--sweep] ...
 """
 
 import argparse
@@ -19,6 +19,8 @@ FORMATS = {
     "int4": ["--quantize", "int4"],
     "int8": ["--quantize", "int8"],
     "bf16": ["--quantize-draft", "int4"],  # as in the checkpoint; a cheaper draft does not change the output
+    "stored": [],  # the blocks of GGUF files
+    "stored-int4": ["--quantize-draft", "int4"],
 }
 SWEEP = [(length, p_min) for length in (4, 8) for p_min in (0.2, 0.5, 0.8)]
 COLUMNS = ("format", "temperature", "source", "plain tok/s", "full head", "no list", "best of sweep", "accept length",
@@ -33,7 +35,7 @@ def parse_arguments():
     parser.add_argument("--prompts", type=pathlib.Path, required=True, help="rows of bench/real/prompts.py")
     parser.add_argument("--per-source", type=int, default=4, help="prompts of each source, from the first on")
     parser.add_argument("--sources", default="HumanEval,GSM8K,MT-bench,translation")
-    parser.add_argument("--formats", default=",".join(FORMATS))
+    parser.add_argument("--formats", default="int4,int8,bf16", help="stored: of GGUF files")
     parser.add_argument("--temperatures", default="0,0.8")
     parser.add_argument("--max-new-tokens", type=int, default=96)
     parser.add_argument("--repetitions", type=int, default=1)

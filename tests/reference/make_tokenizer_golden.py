@@ -316,8 +316,6 @@ def case(tokenizer, text):
     ids = tokenizer.encode(text).ids
     bare_ids = tokenizer.encode(text, add_special_tokens=False).ids
     decoded = tokenizer.decode(ids)
-    if not isinstance(tokenizer.decoder, decoders.BPEDecoder):
-        decoded = decoded.replace("</w>", " ")
     tokenizer.encode_special_tokens = False
     parsed_ids = tokenizer.encode(text, add_special_tokens=False).ids
     result = {"text": text, "ids": ids, "bare_ids": bare_ids, "decoded": decoded}

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -96,6 +97,20 @@ TEST_P(GoldenTokenizerTest, EncodesTruncatedPairs) {
     const std::vector<int> ids = row["ids"], type_ids = row["type_ids"];
     EXPECT_THAT(encoding->ids, ElementsAreArray(ToTokenIds(ids)));
     EXPECT_THAT(encoding->type_ids, ElementsAreArray(type_ids));
+  }
+}
+
+TEST(ClipDecodingTest, ClassDecodesEndOfWordToSpace) {
+  const json golden = json::parse(
+      ReadAll(std::string(SHORTLIST_SOURCE_DIR) + "/tests/reference/golden/tokenizers/clip.json"));
+  const auto tokenizer =
+      ParseJsonTokenizer(golden["tokenizer"], {{"tokenizer_class", "CLIPTokenizer"}});
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  for (const json& row : golden["cases"]) {
+    const std::vector<int> ids = row["ids"];
+    const std::string decoded =
+        absl::StrReplaceAll(row["decoded"].get<std::string>(), {{"</w>", " "}});
+    EXPECT_EQ((*tokenizer)->Decode(ToTokenIds(ids)), decoded);
   }
 }
 
