@@ -40,34 +40,28 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   };
   const std::array parts = {Part{"q_proj", q_features / config.num_kv_heads},
                             Part{"k_proj", config.head_dim}, Part{"v_proj", config.head_dim}};
+  // Rows of the three weights alternate. Those in blocks are decoded where they cannot.
   std::array<SourceWeight, 3> weights;
-  const auto load_weights = [&](bool decode) -> absl::Status {
-    for (size_t i = 0; i < parts.size(); ++i) {
-      SHORTLIST_ASSIGN_OR_RETURN(
-          weights[i],
-          LoadSource(checkpoint, absl::StrCat(prefix, parts[i].name, ".weight"),
-                     parts[i].head_rows * config.num_kv_heads, config.hidden, dtype, pool, decode));
-    }
-    return absl::OkStatus();
-  };
-  const auto blocks_of_weights = [&] {
-    std::vector<MatrixView> blocks;
+  const auto rows_of_weights = [&] {
+    std::vector<MatrixView> rows;
     for (int64_t head = 0; head < config.num_kv_heads; ++head) {
       for (size_t i = 0; i < parts.size(); ++i) {
-        blocks.push_back(weights[i].Rows(head * parts[i].head_rows, parts[i].head_rows));
+        rows.push_back(weights[i].Rows(head * parts[i].head_rows, parts[i].head_rows));
       }
     }
-    return blocks;
+    return rows;
   };
-  SHORTLIST_RETURN_IF_ERROR(load_weights(/*decode=*/false));
-  std::vector<MatrixView> blocks = blocks_of_weights();
-  const bool any_blocks = std::any_of(
-      blocks.begin(), blocks.end(), [](const MatrixView& block) { return IsBlocked(block.dtype); });
-  if (any_blocks && !PackedLinear::CanPackBlocks(blocks)) {
-    SHORTLIST_RETURN_IF_ERROR(load_weights(/*decode=*/true));
-    blocks = blocks_of_weights();
+  const auto name_of = [&](size_t i) { return absl::StrCat(prefix, parts[i].name, ".weight"); };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    weights[i].dtype = checkpoint.StoredBlocks(name_of(i)).value_or(dtype);
   }
-  qkv_ = PackRows(checkpoint, blocks, config.hidden, dtype, pool);
+  const bool decode = !PackedLinear::CanPackBlocks(rows_of_weights());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int64_t num_rows = parts[i].head_rows * config.num_kv_heads;
+    SHORTLIST_ASSIGN_OR_RETURN(weights[i], LoadSource(checkpoint, name_of(i), num_rows,
+                                                      config.hidden, dtype, pool, decode));
+  }
+  qkv_ = PackRows(checkpoint, rows_of_weights(), config.hidden, dtype, pool);
   if (config.qkv_bias) {
     std::array<Matrix, 3> biases;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -124,12 +118,15 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   SHORTLIST_RETURN_IF_ERROR(layer.LoadNorms(checkpoint, prefix, config, has_input_norm, pool));
   SHORTLIST_RETURN_IF_ERROR(
       layer.LoadAttention(checkpoint, absl::StrCat(prefix, "self_attn."), config, dtype, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(layer.gate_,
-                             LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.gate_proj.weight"),
-                                        config.intermediate, config.hidden, dtype, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(layer.up_,
-                             LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.up_proj.weight"),
-                                        config.intermediate, config.hidden, dtype, pool));
+  // GatedLinearCpu gives both weights the same inputs.
+  const std::string gate = absl::StrCat(prefix, "mlp.gate_proj.weight");
+  const std::string up = absl::StrCat(prefix, "mlp.up_proj.weight");
+  const bool decode =
+      checkpoint.StoredBlocks(gate).has_value() != checkpoint.StoredBlocks(up).has_value();
+  SHORTLIST_ASSIGN_OR_RETURN(layer.gate_, LoadLinear(checkpoint, gate, config.intermediate,
+                                                     config.hidden, dtype, pool, decode));
+  SHORTLIST_ASSIGN_OR_RETURN(layer.up_, LoadLinear(checkpoint, up, config.intermediate,
+                                                   config.hidden, dtype, pool, decode));
   SHORTLIST_ASSIGN_OR_RETURN(layer.down_,
                              LoadLinear(checkpoint, absl::StrCat(prefix, "mlp.down_proj.weight"),
                                         config.hidden, config.intermediate, dtype, pool));

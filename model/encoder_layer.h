@@ -54,8 +54,8 @@ struct NormWeight {
 class EncoderLayer {
  public:
   /// Reads the tensors of layer `index`. `prefix` is the prefix of the body's tensor names; the
-  /// names of each family stand in encoder_layer.cc. `dtype` may be a quantised
-  /// type. Errors and exceptions are those of Checkpoint::Load.
+  /// names of each family stand in encoder_layer.cc. `dtype` may be a quantised type.
+  /// Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<EncoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
                                            const EncoderConfig& config, int64_t index, DType dtype,
                                            ThreadPool& pool);

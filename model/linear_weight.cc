@@ -44,9 +44,10 @@ PackedLinear PackRows(Checkpoint& checkpoint, std::span<const MatrixView> rows, 
 
 absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
-                                        ThreadPool& pool) {
-  SHORTLIST_ASSIGN_OR_RETURN(const SourceWeight source,
-                             LoadSource(checkpoint, name, out_features, in_features, dtype, pool));
+                                        ThreadPool& pool, bool decode) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const SourceWeight source,
+      LoadSource(checkpoint, name, out_features, in_features, dtype, pool, decode));
   const MatrixView rows = source.Rows(0, out_features);
   return PackRows(checkpoint, {&rows, 1}, in_features, dtype, pool);
 }

@@ -36,11 +36,11 @@ absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::strin
 PackedLinear PackRows(Checkpoint& checkpoint, std::span<const MatrixView> rows, int64_t in_features,
                       DType dtype, ThreadPool& pool);
 
-/// Reads one linear weight [out_features, in_features] and packs it. Errors and exceptions are
-/// those of LoadSource.
+/// Reads one linear weight [out_features, in_features] and packs it. `decode`, errors and
+/// exceptions are those of LoadSource.
 absl::StatusOr<PackedLinear> LoadLinear(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, int64_t in_features, DType dtype,
-                                        ThreadPool& pool);
+                                        ThreadPool& pool, bool decode = false);
 
 }  // namespace shortlist
 

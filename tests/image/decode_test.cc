@@ -149,6 +149,20 @@ TEST(DecodePictureTest, JpegWithTooManyScansIsRejected) {
   EXPECT_THAT(ErrorOf(jpeg), HasSubstr("JPEG: more than 64 scans"));
 }
 
+TEST(DecodePictureTest, LargeJpegMayHaveFewerScans) {
+  // The header makes the picture 4,700 x 4,700, of which a pass over all coefficients takes long.
+  std::string jpeg = GoldenPictureFile("progressive.jpg");
+  const size_t frame = jpeg.find("\xff\xc2");
+  ASSERT_NE(frame, std::string::npos);
+  for (const size_t at : {frame + 5, frame + 7}) jpeg.replace(at, 2, "\x12\x5c");
+  const size_t begin = jpeg.find("\xff\xda");
+  size_t end = jpeg.find('\xff', begin + 2);
+  while (jpeg[end + 1] == '\0') end = jpeg.find('\xff', end + 1);
+  const std::string scan = jpeg.substr(begin, end - begin);
+  for (int i = 0; i < 16; ++i) jpeg.insert(begin, scan);
+  EXPECT_THAT(ErrorOf(jpeg), HasSubstr("JPEG: more than 16 scans"));
+}
+
 TEST(DecodePictureTest, ChunkBeforeSizeIsRejected) {
   // A tEXt chunk whose text reads as a size of 1 x 1, before an IHDR of 8 x 8.
   constexpr unsigned char kFile[] = {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 /// A model whose every matrix is in blocks, the three of a projection in blocks of their own types.
-std::string FileInBlocks(bool has_head, bool is_finite) {
+/// Tensors in `plain` are F32.
+std::string FileInBlocks(bool has_head, bool is_finite, const std::set<std::string>& plain = {}) {
   struct Weight {
     const char* name;
     uint64_t in, out;
@@ -44,6 +46,14 @@ std::string FileInBlocks(bool has_head, bool is_finite) {
     for (int i = 0; i < 256; ++i) data += Bytes(1.0f + 0.001f * static_cast<float>(i % 7));
   }
   for (const Weight& weight : weights) {
+    if (plain.contains(weight.name)) {
+      tensors.push_back(
+          {std::string(weight.name) + ".weight", {weight.in, weight.out}, 0, data.size()});
+      for (uint64_t e = 0; e < weight.in * weight.out; ++e) {
+        data += Bytes(0.001f * static_cast<float>(random() % 101) - 0.05f);
+      }
+      continue;
+    }
     const BlockType& type = BlockTypeOf(weight.dtype);
     uint32_t id = 0;
     while (FindBlockFormat(id) == nullptr || FindBlockFormat(id)->stored != weight.dtype) ++id;
@@ -118,6 +128,27 @@ TEST(GgufBlocksTest, WeightsStayInTheirBlocks) {
   const auto infinite = Decoder::Load(*source, std::nullopt, pool);
   EXPECT_THAT(std::string(infinite.status().message()),
               AllOf(HasSubstr("model.embed_tokens.weight"), HasSubstr("NaN or infinite")));
+}
+
+/// Weights that are computed together, in blocks and not.
+TEST(GgufBlocksTest, WeightsBesidePlainOnesAreDecoded) {
+  ThreadPool pool(2);
+  const TempDir dir;
+  for (const std::set<std::string>& plain : std::vector<std::set<std::string>>{
+           {"blk.0.ffn_up"}, {"blk.0.ffn_gate"}, {"blk.0.attn_k"}, {"token_embd"}, {"output"}}) {
+    SCOPED_TRACE(*plain.begin());
+    const auto source = ModelSource::Open(dir.Write("model.gguf", FileInBlocks(true, true, plain)));
+    ASSERT_TRUE(source.ok()) << source.status();
+    const auto decoder = Decoder::Load(*source, std::nullopt, pool);
+    ASSERT_TRUE(decoder.ok()) << decoder.status();
+    const auto decoded = Decoder::Load(*source, DType::kF32, pool);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    const std::vector<TokenId> tokens = RandomTokens(20, 6, /*seed=*/5);
+    const std::vector<float> states = RunChain(**decoder, tokens);
+    const std::vector<float> exact = RunChain(**decoded, tokens);
+    EXPECT_LT(RelativeError(states, exact), 0.04);
+    EXPECT_LT(RelativeError(Logits(**decoder, states, pool), Logits(**decoded, exact, pool)), 0.04);
+  }
 }
 
 }  // namespace

@@ -139,6 +139,42 @@ TEST_F(BlocksTest, LinearIsProductWithStoredValues) {
   }
 }
 
+/// The largest products of each sign, which must fit the sums of 16 bits.
+TEST_F(BlocksTest, LargestCodesDoNotOverflow) {
+  std::mt19937 rng(7);
+  ThreadPool pool(1);
+  constexpr int64_t kWidth = 512, kRows = 32;
+  for (const DType dtype : kBlockTypes) {
+    const BlockType& type = BlockTypeOf(dtype);
+    for (const uint8_t fill : {0x00, 0x0f, 0x70, 0x7f, 0x80, 0xf0, 0xff}) {
+      std::vector<uint8_t> blocks = RandomBlocks(rng, dtype, kRows, kWidth);
+      const std::vector<uint8_t> random = blocks;
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        const size_t at = i % type.num_bytes, scale = type.scale_offset;
+        const bool is_scale = at == scale || at == scale + 1;
+        const bool is_min = type.has_mins && (at == 2 || at == 3);
+        blocks[i] = is_scale || is_min ? random[i] : fill;
+      }
+      const MatrixView view = {blocks.data(), dtype, kRows};
+      const PackedLinear packed = PackedLinear::PackBlocks({&view, 1}, kWidth, pool);
+      for (const float sign : {1.0f, -1.0f}) {
+        const std::vector<float> x(4 * kWidth, sign);
+        for (const int64_t tokens : {1, 4}) {
+          ASSERT_TRUE(SetIsa(Isa::kScalar));
+          std::vector<float> expected(tokens * kRows);
+          LinearCpu(packed, {x.data()}, tokens, expected.data(), false, pool);
+          for (const Isa isa : SupportedIsas()) {
+            ASSERT_TRUE(SetIsa(isa));
+            std::vector<float> y(tokens * kRows);
+            LinearCpu(packed, {x.data()}, tokens, y.data(), false, pool);
+            ASSERT_EQ(y, expected) << type.name << " of " << int{fill} << ", " << IsaName(isa);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_F(BlocksTest, WeightsOfSeveralTypesStack) {
   std::mt19937 rng(3);
   ThreadPool pool(2);
