@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,10 +17,10 @@
 #include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/encoding_facts.h"
+#include "cli/model_size.h"
 #include "io/model_source.h"
 #include "io/weight_files.h"
 #include "kernels/isa.h"
-#include "kernels/quant.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/kv_cache.h"
@@ -41,8 +40,7 @@ struct Facts {
   std::string path;
   std::optional<ModelConfig> config;
   std::optional<DType> dtype;
-  std::set<DType> block_types;            // of weights that are kept in blocks
-  int64_t block_bytes = 0;                // memory for all weights then
+  BlockSizes blocks;
   std::optional<EncodingFacts> encoding;  // set only for an encoder
   std::optional<ScoreFacts> scores;       // set only for a decoder that scores texts
   std::unique_ptr<Tokenizer> tokenizer;
@@ -51,56 +49,6 @@ struct Facts {
   std::string fastchat_template;  // FastchatFrame::origin; empty: none
   std::vector<std::string> unsupported;
 };
-
-/// A weight matrix of a model, and the number of such matrices.
-struct Matrix {
-  int64_t rows;
-  int64_t columns;
-  int64_t count;
-};
-
-/// The linear layers, to which --quantize applies. An EAGLE head shares the target's head.
-std::vector<Matrix> LinearLayers(const ModelConfig& c) {
-  const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
-  std::vector<Matrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
-                                  {c.hidden, q, c.num_layers},
-                                  {c.intermediate, c.hidden, 2 * c.num_layers},
-                                  {c.hidden, c.intermediate, c.num_layers}};
-  if (c.is_eagle()) matrices.push_back({c.hidden, 2 * c.hidden, 1});
-  return matrices;
-}
-
-/// Elements of norms and biases.
-int64_t NumVectorElements(const ModelConfig& c) {
-  const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
-  const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
-  // An EAGLE head's first layer has no input norm, and it has no final one.
-  const int64_t ends = c.is_eagle() ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
-  return c.num_layers * (bias + norms) + ends;
-}
-
-/// Number of weights that a model of this configuration keeps.
-int64_t NumParameters(const ModelConfig& c) {
-  int64_t count = NumVectorElements(c);
-  for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
-  if (c.is_eagle()) return count;
-  return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
-}
-
-/// Memory for the weights: linear layers and head in `weight_dtype`, the rest in `dtype`.
-int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
-  constexpr int64_t kVectorBytes = 4;  // they are kept in f32
-  int64_t bytes = NumVectorElements(c) * kVectorBytes;
-  for (const Matrix& m : LinearLayers(c)) {
-    bytes += m.count * (IsQuantized(weight_dtype)
-                            ? (m.rows + 31) / 32 * QuantPanelBytes(weight_dtype, m.columns)
-                            : m.rows * m.columns * DTypeBytes(weight_dtype));
-  }
-  if (c.is_eagle()) return bytes;
-  bytes += c.vocab_size * c.hidden * DTypeBytes(dtype);
-  const bool shares = c.tie_word_embeddings && !IsQuantized(weight_dtype);
-  return shares ? bytes : bytes + c.vocab_size * RowBytes(weight_dtype, c.hidden);
-}
 
 int64_t KvBytes(const ModelConfig& c, DType dtype) {
   return kKvTokens * KvCache::SlotBytes(c, dtype);
@@ -157,24 +105,6 @@ absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
   return absl::OkStatus();
 }
 
-/// Memory for the weights of a model that keeps its blocks, once they are laid out.
-void ReadBlockFacts(const WeightFiles& weights, Facts& facts) {
-  for (const auto& [name, location] : weights.tensors()) {
-    const TensorEntry& entry = *location.entry;
-    const std::optional<DType> blocks = entry.block_type();
-    if (blocks) {
-      facts.block_types.insert(*blocks);
-      const int64_t width = entry.shape.back();
-      facts.block_bytes += entry.num_elements / width * RowBytes(*blocks, width);
-    } else {
-      constexpr int64_t kVectorBytes = 4;  // they are kept in f32
-      const bool is_vector = entry.shape.size() <= 1;
-      facts.block_bytes +=
-          entry.num_elements * (is_vector ? kVectorBytes : DTypeBytes(*facts.dtype));
-    }
-  }
-}
-
 absl::StatusOr<Facts> ReadEncoder(const ModelSource& source) {
   Facts facts;
   facts.path = source.path();
@@ -202,7 +132,7 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
     const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
     SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
     if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
-    if (weights.ok() && facts.dtype) ReadBlockFacts(*weights, facts);
+    if (weights.ok() && facts.dtype) facts.blocks = SizesInBlocks(*weights, *facts.dtype);
   }
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(source, facts));
   ReadTemplate(name, source, facts);
@@ -216,8 +146,8 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
 }
 
 std::string WeightTypes(const Facts& facts) {
-  if (facts.block_types.empty()) return DTypeName(*facts.dtype);
-  return absl::StrJoin(facts.block_types, "+", [](std::string* out, DType dtype) {
+  if (facts.blocks.types.empty()) return DTypeName(*facts.dtype);
+  return absl::StrJoin(facts.blocks.types, "+", [](std::string* out, DType dtype) {
     absl::StrAppend(out, DTypeName(dtype));
   });
 }
@@ -287,9 +217,9 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
   if (facts.dtype) {
     json["dtype"] = DTypeName(*facts.dtype);
     json["weight_types"] = WeightTypes(facts);
-    json["weight_bytes"] = facts.block_types.empty()
+    json["weight_bytes"] = facts.blocks.types.empty()
                                ? WeightBytes(*facts.config, *facts.dtype, *facts.dtype)
-                               : facts.block_bytes;
+                               : facts.blocks.bytes;
     json["weight_bytes_int8"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt8);
     json["weight_bytes_int4"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt4);
     json["kv_bytes_per_1024_tokens"] = KvBytes(*facts.config, *facts.dtype);
@@ -348,9 +278,9 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
         "; ", bytes(DType::kInt8), " with --quantize int8, ", bytes(DType::kInt4), " with int4");
     lines.emplace_back(
         "weights",
-        facts.block_types.empty()
+        facts.blocks.types.empty()
             ? absl::StrCat(DTypeName(*facts.dtype), ", ", bytes(*facts.dtype), with_flags)
-            : absl::StrCat(WeightTypes(facts), ", ", FormatBytes(facts.block_bytes), with_flags,
+            : absl::StrCat(WeightTypes(facts), ", ", FormatBytes(facts.blocks.bytes), with_flags,
                            ", ", bytes(*facts.dtype), " with --dtype ", DTypeName(*facts.dtype)));
     lines.emplace_back("KV cache", absl::StrCat(FormatBytes(KvBytes(c, *facts.dtype)), " for ",
                                                 kKvTokens, " tokens"));

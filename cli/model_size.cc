@@ -1,0 +1,78 @@
+#include "cli/model_size.h"
+
+#include <optional>
+#include <vector>
+
+#include "kernels/quant.h"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kVectorBytes = 4;  // norms and biases are kept in f32
+
+/// A weight matrix of a model, and the number of such matrices.
+struct Matrix {
+  int64_t rows;
+  int64_t columns;
+  int64_t count;
+};
+
+/// The linear layers, to which --quantize applies. An EAGLE head shares the target's head.
+std::vector<Matrix> LinearLayers(const ModelConfig& c) {
+  const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
+  std::vector<Matrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
+                                  {c.hidden, q, c.num_layers},
+                                  {c.intermediate, c.hidden, 2 * c.num_layers},
+                                  {c.hidden, c.intermediate, c.num_layers}};
+  if (c.is_eagle()) matrices.push_back({c.hidden, 2 * c.hidden, 1});
+  return matrices;
+}
+
+/// Elements of norms and biases.
+int64_t NumVectorElements(const ModelConfig& c) {
+  const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
+  const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
+  // An EAGLE head's first layer has no input norm, and it has no final one.
+  const int64_t ends = c.is_eagle() ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
+  return c.num_layers * (bias + norms) + ends;
+}
+
+}  // namespace
+
+int64_t NumParameters(const ModelConfig& c) {
+  int64_t count = NumVectorElements(c);
+  for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
+  if (c.is_eagle()) return count;
+  return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
+}
+
+int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
+  int64_t bytes = NumVectorElements(c) * kVectorBytes;
+  for (const Matrix& m : LinearLayers(c)) {
+    bytes += m.count * (IsQuantized(weight_dtype)
+                            ? (m.rows + 31) / 32 * QuantPanelBytes(weight_dtype, m.columns)
+                            : m.rows * m.columns * DTypeBytes(weight_dtype));
+  }
+  if (c.is_eagle()) return bytes;
+  bytes += c.vocab_size * c.hidden * DTypeBytes(dtype);
+  const bool shares = c.tie_word_embeddings && !IsQuantized(weight_dtype);
+  return shares ? bytes : bytes + c.vocab_size * RowBytes(weight_dtype, c.hidden);
+}
+
+BlockSizes SizesInBlocks(const WeightFiles& weights, DType dtype) {
+  BlockSizes sizes;
+  for (const auto& [name, location] : weights.tensors()) {
+    const TensorEntry& entry = *location.entry;
+    if (const std::optional<DType> blocks = entry.block_type()) {
+      const int64_t width = entry.shape.back();
+      sizes.types.insert(*blocks);
+      sizes.bytes += entry.num_elements / width * RowBytes(*blocks, width);
+    } else {
+      const bool is_vector = entry.shape.size() <= 1;
+      sizes.bytes += entry.num_elements * (is_vector ? kVectorBytes : DTypeBytes(dtype));
+    }
+  }
+  return sizes;
+}
+
+}  // namespace shortlist
