@@ -5,6 +5,6 @@
 
 namespace shortlist {
 
-const KernelTable kAmxKernels = KernelsOverTiles<AmxTiles, VnniBytes>(&kVnniBlocks);
+const KernelTable kAmxKernels = KernelsOverTiles<AmxTiles, VnniBytes>(&kAmxBlocks);
 
 }  // namespace shortlist

@@ -4,6 +4,6 @@
 
 namespace shortlist {
 
-const KernelTable kAmxPlainKernels = KernelsOverTiles<PlainTiles, MaddBytes>(&kAvx2Blocks);
+const KernelTable kAmxPlainKernels = KernelsOverTiles<PlainTiles, MaddBytes>(&kAmxPlainBlocks);
 
 }  // namespace shortlist

@@ -21,6 +21,8 @@ extern const BlockKernels kReferenceBlocks;
 extern const BlockKernels kAvx2Blocks;
 extern const BlockKernels kAvx512Blocks;
 extern const BlockKernels kVnniBlocks;
+extern const BlockKernels kAmxBlocks;
+extern const BlockKernels kAmxPlainBlocks;
 #endif
 
 }  // namespace shortlist

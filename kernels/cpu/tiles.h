@@ -17,6 +17,7 @@
 //                                    bf16, sum: [rows][columns] f32
 //   MulAddBytes<sum, a, b>()         sum += a b. a: [rows][steps][4] signed bytes, b:
 //                                    [steps][columns][4] unsigned bytes, sum: [rows][columns] i32
+//   MulAddSignedBytes<sum, a, b>()   same, with signed bytes in b
 //
 // Arithmetic of MulAddBf16, rounding to nearest even, with subnormal operands and results as zeros:
 // the products of the pairs' first members are added by fused multiply-adds, starting from 0, in
