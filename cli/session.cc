@@ -11,6 +11,7 @@
 #include "cli/tokenizer_warnings.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
+#include "runtime/decoding.h"
 #include "text/chat/prompt_encoder.h"
 #include "text/tokenizer.h"
 
@@ -123,6 +124,9 @@ absl::Status Session::OpenBase() {
 
 absl::Status Session::OpenSketch() {
   SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Open(*models_, decoding_));
+  if (decoding_.learning != nullptr && !decoding_.learning->warning.empty()) {
+    std::cerr << "warning: " << decoding_.learning->warning << "\n";
+  }
   if (decoding_.sketch_alone && !flags_.given.dynamic_rows) {
     flags_.dynamic_rows = std::min(SketchOptions::kTailRows, models_->config().vocab_size);
   }

@@ -23,6 +23,7 @@ struct SketchLearning {
   // Empty: nothing is saved.
   std::string sketch_cache, moments_cache;
   SketchFitter::Known known;  // num_fitted: that of DecodingOptions::sketch
+  std::string warning;        // which of the files cannot be used, and why; empty: none
 };
 
 /// One way to decode with models, which must outlive it: a drafter, an active vocabulary and the

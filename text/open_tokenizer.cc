@@ -24,10 +24,9 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxModelBytes = int64_t{64} << 20;
-constexpr int64_t kMaxJsonBytes = int64_t{256} << 20;
 
 int64_t MaxBytes(const std::string& path) {
-  return path.ends_with(".json") ? kMaxJsonBytes : kMaxModelBytes;
+  return path.ends_with(".json") ? kMaxTokenizerJsonBytes : kMaxModelBytes;
 }
 
 /// The name of the file that holds the tokenizer.

@@ -13,7 +13,9 @@
 namespace shortlist {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// Enough tokens for a sketch to be fitted on the way.
@@ -65,6 +67,9 @@ TEST(LearnedSketchTest, IsCachedAndKeepsOutput) {
   const ProcessOutcome spoilt = Learn(dir.Join("cache"));
   EXPECT_EQ(spoilt.exit_code, 0) << spoilt.err;
   EXPECT_TRUE(spoilt.out == full.out);
+  EXPECT_THAT(again.err, Not(HasSubstr("warning")));
+  EXPECT_THAT(spoilt.err, AllOf(HasSubstr("warning: "), HasSubstr(kept[0]),
+                                HasSubstr("the draft's head is learned anew")));
 }
 
 TEST(LearnedSketchTest, UnwritableCacheIsIgnored) {

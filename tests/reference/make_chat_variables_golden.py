@@ -2,16 +2,17 @@
 
     python tests/reference/make_chat_variables_golden.py
 
-writes tests/reference/golden/chat/special_tokens.json: cases of tokenizer_config.json ("config") and
-special_tokens_map.json ("map", or null for none) with "tokens", the special_tokens_map of transformers' tokenizer,
-which apply_chat_template passes to the template; null if it rejects them.
+writes tests/reference/golden/chat/special_tokens.json: cases of tokenizer_config.json ("config"),
+special_tokens_map.json ("map", or null for none) and, for cases of a tokenizer class, tokenizer.json ("tokenizer") with
+"tokens", the special_tokens_map of transformers' tokenizer, which apply_chat_template passes to the template; null if
+it rejects them.
 """
 
 import json
 import pathlib
 import tempfile
 
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoTokenizer
 
 OUT = pathlib.Path(__file__).parent / "golden" / "chat" / "special_tokens.json"
@@ -54,12 +55,38 @@ CASES = [
     ({**TOKENS, "added_tokens_decoder": decoder("<s>", "</s>")}, {"bos_token": "<b>", "sep_token": "<sep>", "image_token": "<image>"}),
     ({**TOKENS, "added_tokens_decoder": decoder("<s>", "</s>", "<image>"), "image_token": "<image>"}, None),
 ]
+# Tokenizer class, its kind of model, further members of the config.
+CLASS_CASES = [
+    ("Qwen2Tokenizer", "bytes", {}),
+    ("Qwen2TokenizerFast", "bytes", {"unk_token": None, "eos_token": "<|im_end|>"}),
+    ("Qwen2Tokenizer", "bytes", {"unk_token": None, "eos_token": None, "pad_token": None}),
+    ("GPT2Tokenizer", "bytes", {"bos_token": "<s>"}),
+    ("GPTNeoXTokenizer", "bytes", {}),
+    ("CohereTokenizer", "bytes", {"eos_token": added("<e>")}),
+    ("LlamaTokenizer", "bytes", {}),
+    ("LlamaTokenizer", "marks", {}),
+    ("LlamaTokenizer", "marks", {"unk_token": None, "bos_token": "<b>", "image_token": "<image>"}),
+    ("GemmaTokenizer", "marks", {"mask_token": "<m>"}),
+    ("PreTrainedTokenizerFast", "bytes", {}),
+]
 
 
-def tokens_of(config, special_tokens_map):
+def make_words():
+    return Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+
+
+def make_bpe(kind):
+    tokens = ["a", "b", "<s>", "</s>", "<unk>", "<|endoftext|>", "<bos>", "<eos>", "<pad>"]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
+    if kind == "bytes":
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(), decoders.ByteLevel()
+    return tokenizer
+
+
+def tokens_of(config, special_tokens_map, tokenizer):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a")).save(str(folder / "tokenizer.json"))
+        tokenizer.save(str(folder / "tokenizer.json"))
         (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", **config}))
         if special_tokens_map is not None:
             (folder / "special_tokens_map.json").write_text(json.dumps(special_tokens_map))
@@ -72,7 +99,11 @@ def tokens_of(config, special_tokens_map):
 
 
 def main():
-    cases = [{"config": config, "map": map_, "tokens": tokens_of(config, map_)} for config, map_ in CASES]
+    cases = [{"config": config, "map": map_, "tokens": tokens_of(config, map_, make_words())} for config, map_ in CASES]
+    for name, kind, more in CLASS_CASES:
+        config, tokenizer = {"tokenizer_class": name, **more}, make_bpe(kind)
+        tokens = tokens_of(config, None, tokenizer)
+        cases.append({"config": config, "map": None, "tokenizer": json.loads(tokenizer.to_str()), "tokens": tokens})
     lines = ",\n".join(json.dumps(case) for case in cases)
     OUT.write_text(f'{{"cases": [\n{lines}\n]}}\n')
 

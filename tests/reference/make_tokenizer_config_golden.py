@@ -112,6 +112,12 @@ def clip():
     return result
 
 
+def rembert_with_ends():
+    result = Tokenizer.from_str(unigram(["<pad>", "[CLS]", "<unk>", "[SEP]", "[MASK]"]).to_str())
+    result.post_processor = processors.TemplateProcessing(single="$A [SEP]", pair="$A [SEP] $B", special_tokens=[("[SEP]", 3)])
+    return result
+
+
 QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 DOCUMENTS = {
     "bert": bert(), "bert_cased": bert(lowercase=False), "bytes": byte_level(),
@@ -123,6 +129,7 @@ DOCUMENTS = {
     "rembert": unigram(["<pad>", "[CLS]", "<unk>", "[SEP]", "[MASK]"]),
     "xlnet": unigram(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]),
     "albert_with_ends": albert_with_ends(), "qwen": qwen(), "neox_with_ends": neox_with_ends(), "clip": clip(),
+    "rembert_with_ends": rembert_with_ends(),
 }
 WORDS = ["Hello ABC", "café KAFÉ", "你好 abc", "hello\u0000!-x"]
 BYTES = ["ab ab", " ab", "x12 345", "  two", "a<u>ab <s> ab <|endoftext|>b", "naïve 's 'S\n\n ab", ""]
@@ -290,6 +297,9 @@ def cases():
     # The model's unknown token is that of the class.
     for named in [{}, {"unk_token": "<unk>"}, {"unk_token": SPECIAL | {"content": "<unk>"}}]:
         case(f"CLIP {named}", "clip", ["ab AB", "x ab", "abx"], {"tokenizer_class": "CLIPTokenizer"} | named)
+    # RemBERT's class replaces a template, but adds none.
+    for named in [{}, {"cls_token": "[MASK]"}, {"tokenizer_class": "RemBertTokenizerFast", "sep_token": "<pad>"}]:
+        case(f"RemBERT {named}", "rembert_with_ends", PIECES, {"tokenizer_class": "RemBertTokenizer"} | named)
     for name in ["BertTokenizer", "MPNetTokenizer"]:
         case(f"{name}'s unknown token", "bert", WORDS, {"tokenizer_class": name, "unk_token": "x"})
     return rows

@@ -9,6 +9,8 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "text/tokenizer/json_tokenizer.h"
+#include "text/tokenizer/tokenizer_class.h"
 
 namespace shortlist {
 namespace {
@@ -68,6 +70,34 @@ absl::Status AddNamed(const std::string& path, const json& file, Tokens& standar
   return absl::OkStatus();
 }
 
+/// Adds the standard tokens of the tokenizer class that `config` does not mention.
+absl::Status AddTokensOfClass(const ModelSource& source, const json& config, Tokens& standard) {
+  constexpr char kTokenizer[] = "tokenizer.json";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto model_config, source.ReadObject("config.json"));
+  const auto read_missing = [&](const json& document) -> absl::StatusOr<Tokens> {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const ClassParts parts,
+        PartsOfClass(document, config, model_config.value_or(json::object())));
+    Tokens missing;
+    for (const auto& [name, content] : parts.special_tokens) {
+      if (!IsOneOf(name, kStandard) || config.contains(std::string(name))) continue;
+      missing.emplace(name, content);
+    }
+    return missing;
+  };
+  // Most files name all tokens. Then the large tokenizer.json is not read.
+  SHORTLIST_ASSIGN_OR_RETURN(Tokens missing, read_missing(json::object()));
+  if (!missing.empty() && source.Contains(kTokenizer)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const json document,
+                               source.ReadJson(kTokenizer, kMaxTokenizerJsonBytes));
+    if (document.is_object()) {
+      SHORTLIST_ASSIGN_OR_RETURN(missing, read_missing(document));
+    }
+  }
+  standard.merge(missing);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Tokens> ReadTemplateTokens(const ModelSource& source) {
@@ -93,6 +123,7 @@ absl::StatusOr<Tokens> ReadTemplateTokens(const ModelSource& source) {
   for (const char* group : kExtra) {
     SHORTLIST_RETURN_IF_ERROR(AddMembers(map_path, map, group, specific));
   }
+  SHORTLIST_RETURN_IF_ERROR(AddTokensOfClass(source, config, standard));
   Tokens tokens = std::move(specific);
   tokens.merge(objects);
   tokens.merge(standard);

@@ -17,6 +17,9 @@ namespace shortlist {
 /// - members of the objects additional_special_tokens and extra_special_tokens; if there are
 ///   neither such members nor other texts, those of model_specific_special_tokens.
 ///
+/// The tokenizer class (text/tokenizer/tokenizer_class.h) gives the standard tokens that
+/// tokenizer_config.json does not mention, even as null.
+///
 /// A list of extra tokens names none. special_tokens_map.json is ignored if the config has
 /// added_tokens_decoder. Otherwise its members override those of the config, except that its other
 /// members ending in "_token" do not override texts or extra tokens of the config.

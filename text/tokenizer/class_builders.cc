@@ -369,6 +369,7 @@ absl::StatusOr<ClassParts> BuildRemBert(const json& config, ClassParts parts) {
   json steps = {ReplaceText("``", "\""), ReplaceText("''", "\""), ReplaceRegex(" {2,}", " ")};
   parts.normalizer = Normalizer(std::move(steps), keep_accents, lower, parts.normalizer);
   parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
+  parts.sequence_template = ClsAndSep();
   parts.special_tokens = AlbertTokens();
   return parts;
 }

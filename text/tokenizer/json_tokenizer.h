@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_TOKENIZER_JSON_TOKENIZER_H_
 #define SHORTLIST_TEXT_TOKENIZER_JSON_TOKENIZER_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -8,6 +9,8 @@
 #include "text/tokenizer.h"
 
 namespace shortlist {
+
+inline constexpr int64_t kMaxTokenizerJsonBytes = int64_t{256} << 20;
 
 /// Returns the tokenizer that a tokenizer.json (of Hugging Face's `tokenizers`) describes. `config`
 /// is the tokenizer_config.json next to it, `model_config` the config.json; either may be an empty
@@ -21,8 +24,10 @@ namespace shortlist {
 /// (text/tokenizer/added_token_list.h) describes. "truncation" and "padding" are left to the
 /// caller.
 ///
-/// Decoding differs from the library's in cases that depend on several tokens: broken UTF-8 becomes
-/// U+FFFD as in Tokenizer::Decode, and a word's end at the end of a text (CLIP) becomes a space.
+/// Decoding differs from the library's where it depends on several tokens: broken UTF-8 becomes
+/// U+FFFD as in Tokenizer::Decode, and a word's end at the end of a text (CLIP) becomes a space. A
+/// special token with `normalized` is left out of decoded text as others are. The library keeps it
+/// if the normalizer changes its spelling, which it then takes for an ordinary token's.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(
     const nlohmann::json& document, const nlohmann::json& config,
     const nlohmann::json& model_config = nlohmann::json::object());

@@ -355,9 +355,11 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
       SHORTLIST_ASSIGN_OR_RETURN(parts, built->build(config, std::move(parts)));
     }
   }
-  // ALBERT's class uses the template of the file if there is one.
-  if (rule != nullptr && rule->build == BuildAlbert &&
-      !MemberOrNull(document, "post_processor").is_null()) {
+  // ALBERT's class uses the template of the file if there is one. RemBERT's class uses its own only
+  // if there is one.
+  const bool has_template = !MemberOrNull(document, "post_processor").is_null();
+  if (rule != nullptr && ((rule->build == BuildAlbert && has_template) ||
+                          (rule->build == BuildRemBert && !has_template))) {
     parts.sequence_template.reset();
   }
   return parts;
