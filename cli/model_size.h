@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "io/weight_files.h"
+#include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 
 namespace shortlist {
@@ -17,14 +18,15 @@ int64_t NumParameters(const ModelConfig& config);
 /// blocks, the rest in `dtype`.
 int64_t WeightBytes(const ModelConfig& config, DType dtype, DType weight_dtype);
 
-/// The weights of a GGUF file whose blocks are kept.
+/// The weights of a model that are kept in blocks.
 struct BlockSizes {
   std::set<DType> types;  // of the blocks; empty: none
   int64_t bytes = 0;      // memory for all weights
 };
 
-/// `dtype`: of matrices that are not in blocks.
-BlockSizes SizesInBlocks(const WeightFiles& weights, DType dtype);
+/// `checkpoint` keeps blocks (Checkpoint::KeepBlocks); `weights` are its files. `dtype`: of
+/// matrices that are not in blocks.
+BlockSizes SizesInBlocks(const Checkpoint& checkpoint, const WeightFiles& weights, DType dtype);
 
 }  // namespace shortlist
 

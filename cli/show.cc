@@ -16,11 +16,13 @@
 #include "base/check.h"
 #include "base/counted.h"
 #include "base/status_macros.h"
+#include "base/thread_pool.h"
 #include "cli/encoding_facts.h"
 #include "cli/model_size.h"
 #include "io/model_source.h"
 #include "io/weight_files.h"
 #include "kernels/isa.h"
+#include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/kv_cache.h"
@@ -132,7 +134,12 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
     const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
     SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
     if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
-    if (weights.ok() && facts.dtype) facts.blocks = SizesInBlocks(*weights, *facts.dtype);
+    if (weights.ok() && facts.dtype) {
+      SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config->packing));
+      ThreadPool pool(/*num_threads=*/1);
+      checkpoint.KeepBlocks(pool);
+      facts.blocks = SizesInBlocks(checkpoint, *weights, *facts.dtype);
+    }
   }
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(source, facts));
   ReadTemplate(name, source, facts);
@@ -264,7 +271,8 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     lines.emplace_back("positions", absl::StrCat(RopeName(c.rope_scaling.type), " rope", window));
     if (c.packing.kind != WeightPacking::Kind::kNone) {
       lines.emplace_back("packing",
-                         absl::StrCat(PackingName(c.packing.kind), ", 4 bits, unpacked on load"));
+                         absl::StrCat(PackingName(c.packing.kind), ", 4 bits",
+                                      facts.blocks.types.empty() ? ", unpacked on load" : ""));
     }
   }
   if (facts.encoding) AppendLines(*facts.encoding, lines);

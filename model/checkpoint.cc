@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -33,6 +34,20 @@ Matrix MatrixOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& sha
 /// Returns e.g. "model.layers.0.mlp.up_proj" for "model.layers.0.mlp.up_proj.weight".
 std::string LinearName(const std::string& weight_name) {
   return std::string(absl::StripSuffix(weight_name, ".weight"));
+}
+
+constexpr int64_t kCodesPerWord = 8;  // of a packed weight
+
+/// Calls work(first, count) for every kUnpackBlock outputs.
+template <typename Work>
+void ForUnpackBlocks(int64_t out_features, ThreadPool& pool, Work&& work) {
+  const int64_t num_blocks = (out_features + kUnpackBlock - 1) / kUnpackBlock;
+  pool.ParallelFor(num_blocks, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * kUnpackBlock; first < std::min(end * kUnpackBlock, out_features);
+         first += kUnpackBlock) {
+      work(first, std::min(kUnpackBlock, out_features - first));
+    }
+  });
 }
 
 }  // namespace
@@ -137,9 +152,34 @@ absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name, const std::vect
   return MatrixOver(std::move(memory), shape, dtype);
 }
 
+void Checkpoint::KeepBlocks(ThreadPool& pool) {
+  keeps_blocks_ = true;
+  if (packing_.kind == WeightPacking::Kind::kNone) return;
+  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
+  for (const auto& [name, location] : files_.tensors()) {
+    constexpr std::string_view kWords = ".qweight";
+    const std::vector<int64_t>& shape = location.entry->shape;
+    if (!name.ends_with(kWords) || shape.size() != 2) continue;
+    const std::string linear = name.substr(0, name.size() - kWords.size());
+    const int64_t in_features = is_gptq ? shape[0] * kCodesPerWord : shape[0];
+    const int64_t out_features = is_gptq ? shape[1] : shape[1] * kCodesPerWord;
+    const auto groups = LoadPackedGroups(linear, out_features, in_features, pool);
+    if (!groups.ok()) continue;
+    if (const std::optional<DType> dtype = BlocksOf(*groups)) {
+      packed_blocks_[linear] = {*dtype, out_features, in_features};
+    }
+  }
+}
+
 std::optional<DType> Checkpoint::StoredBlocks(const std::string& name) const {
+  if (!keeps_blocks_) return std::nullopt;
+  if (IsPacked(name)) {
+    const auto packed = packed_blocks_.find(LinearName(name));
+    if (packed == packed_blocks_.end()) return std::nullopt;
+    return packed->second.dtype;
+  }
   const auto found = files_.tensors().find(name);
-  if (!keeps_blocks_ || found == files_.tensors().end()) return std::nullopt;
+  if (found == files_.tensors().end()) return std::nullopt;
   return found->second.entry->block_type();
 }
 
@@ -148,13 +188,25 @@ absl::StatusOr<std::shared_ptr<const void>> Checkpoint::LoadBlocks(const std::st
                                                                    int64_t num_columns,
                                                                    ThreadPool& pool) {
   const DType dtype = StoredBlocks(name).value();
-  SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles::Location location,
-                             Find(name, {num_rows, num_columns}));
-  const auto memory = std::make_shared<Arena>(num_rows * StoredRowBytes(dtype, num_columns));
-  SHORTLIST_RETURN_IF_ERROR(
-      files_.file(location).ReadBlocks(*location.entry, 0, num_rows, memory->data()));
-  if (!BlocksAreFinite(memory->data(), dtype, num_rows, num_columns, pool)) {
-    return Invalid(name, "holds a scale that is NaN or infinite");
+  std::shared_ptr<Arena> memory;
+  if (IsPacked(name)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const PackedWeight weight,
+                               ReadPacked(LinearName(name), num_rows, num_columns, pool));
+    const int64_t row_bytes = StoredRowBytes(dtype, num_columns);
+    memory = std::make_shared<Arena>(num_rows * row_bytes);
+    auto* const blocks = static_cast<uint8_t*>(memory->data());
+    ForUnpackBlocks(num_rows, pool, [&](int64_t first, int64_t count) {
+      PackRowsInBlocks(weight, dtype, first, count, blocks + first * row_bytes);
+    });
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(const WeightFiles::Location location,
+                               Find(name, {num_rows, num_columns}));
+    memory = std::make_shared<Arena>(num_rows * StoredRowBytes(dtype, num_columns));
+    SHORTLIST_RETURN_IF_ERROR(
+        files_.file(location).ReadBlocks(*location.entry, 0, num_rows, memory->data()));
+    if (!BlocksAreFinite(memory->data(), dtype, num_rows, num_columns, pool)) {
+      return Invalid(name, "holds a scale that is NaN or infinite");
+    }
   }
   loaded_blocks_.insert(dtype);
   return std::shared_ptr<const void>(memory, memory->data());
@@ -183,23 +235,12 @@ absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_feat
   return absl::OkStatus();
 }
 
-absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
-                                              int64_t in_features, DType dtype, ThreadPool& pool) {
-  constexpr int64_t kCodesPerWord = 8;
-  const std::string linear = LinearName(name);
-  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
-  const std::string words_name = absl::StrCat(linear, ".qweight");
-  if (in_features % kCodesPerWord != 0 || out_features % kCodesPerWord != 0) {
-    return Invalid(words_name, absl::StrCat("packs ", out_features, " x ", in_features,
-                                            " weights, not multiples of ", kCodesPerWord));
-  }
+absl::StatusOr<PackedWeight> Checkpoint::LoadPackedGroups(const std::string& linear,
+                                                          int64_t out_features, int64_t in_features,
+                                                          ThreadPool& pool) {
   PackedWeight weight = {packing_, in_features, out_features};
   const int64_t group_size = packing_.group_size > 0 ? packing_.group_size : in_features;
   weight.num_groups = (in_features + group_size - 1) / group_size;
-  const std::vector<int64_t> words_shape =
-      is_gptq ? std::vector<int64_t>{in_features / kCodesPerWord, out_features}
-              : std::vector<int64_t>{in_features, out_features / kCodesPerWord};
-  SHORTLIST_ASSIGN_OR_RETURN(weight.words, LoadIntegers(words_name, words_shape));
   SHORTLIST_ASSIGN_OR_RETURN(weight.zeros,
                              LoadIntegers(absl::StrCat(linear, ".qzeros"),
                                           {weight.num_groups, out_features / kCodesPerWord}));
@@ -208,6 +249,7 @@ absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t o
       Load(absl::StrCat(linear, ".scales"), {weight.num_groups, out_features}, DType::kF32, pool));
   weight.scales.assign(scales.floats(), scales.floats() + scales.num_elements());
   const std::string groups_name = absl::StrCat(linear, ".g_idx");
+  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
   if (is_gptq && (packing_.act_order || Contains(groups_name))) {
     SHORTLIST_ASSIGN_OR_RETURN(weight.group_of, LoadIntegers(groups_name, {in_features}));
     for (const int32_t group : weight.group_of) {
@@ -221,25 +263,46 @@ absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t o
       weight.group_of.push_back(static_cast<int32_t>(i / group_size));
     }
   }
+  return weight;
+}
 
+absl::StatusOr<PackedWeight> Checkpoint::ReadPacked(const std::string& linear, int64_t out_features,
+                                                    int64_t in_features, ThreadPool& pool) {
+  const std::string words_name = absl::StrCat(linear, ".qweight");
+  if (in_features % kCodesPerWord != 0 || out_features % kCodesPerWord != 0) {
+    return Invalid(words_name, absl::StrCat("packs ", out_features, " x ", in_features,
+                                            " weights, not multiples of ", kCodesPerWord));
+  }
+  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
+  const std::vector<int64_t> shape =
+      is_gptq ? std::vector<int64_t>{in_features / kCodesPerWord, out_features}
+              : std::vector<int64_t>{in_features, out_features / kCodesPerWord};
+  SHORTLIST_ASSIGN_OR_RETURN(std::vector<int32_t> words, LoadIntegers(words_name, shape));
+  SHORTLIST_ASSIGN_OR_RETURN(PackedWeight weight,
+                             LoadPackedGroups(linear, out_features, in_features, pool));
+  weight.words = std::move(words);
   SHORTLIST_RETURN_IF_ERROR(AdmitZeroBias(absl::StrCat(linear, ".bias"), out_features, pool));
+  return weight;
+}
 
+absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
+                                              int64_t in_features, DType dtype, ThreadPool& pool) {
+  const std::string linear = LinearName(name);
+  SHORTLIST_ASSIGN_OR_RETURN(const PackedWeight weight,
+                             ReadPacked(linear, out_features, in_features, pool));
   auto memory = std::make_shared<Arena>(out_features * in_features * DTypeBytes(dtype));
   void* const out = memory->data();
-  const int64_t num_blocks = (out_features + kUnpackBlock - 1) / kUnpackBlock;
-  pool.ParallelFor(num_blocks, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    std::vector<float> rows(static_cast<size_t>(kUnpackBlock * in_features));
-    for (int64_t first = begin * kUnpackBlock; first < std::min(end * kUnpackBlock, out_features);
-         first += kUnpackBlock) {
-      const int64_t count = std::min(kUnpackBlock, out_features - first);
-      UnpackRows(weight, first, count, rows.data());
-      for (int64_t i = 0; i < count * in_features; ++i) {
-        StoreFromFloat(out, dtype, first * in_features + i, rows[i]);
-      }
+  ForUnpackBlocks(out_features, pool, [&](int64_t first, int64_t count) {
+    thread_local std::vector<float> rows;
+    rows.resize(static_cast<size_t>(kUnpackBlock * in_features));
+    UnpackRows(weight, first, count, rows.data());
+    for (int64_t i = 0; i < count * in_features; ++i) {
+      StoreFromFloat(out, dtype, first * in_features + i, rows[i]);
     }
   });
   if (!AllFiniteCpu(out, dtype, out_features * in_features, pool)) {
-    return Invalid(words_name, absl::StrCat("holds a value too large for ", DTypeName(dtype)));
+    return Invalid(absl::StrCat(linear, ".qweight"),
+                   absl::StrCat("holds a value too large for ", DTypeName(dtype)));
   }
   return MatrixOver(std::move(memory), {out_features, in_features}, dtype);
 }

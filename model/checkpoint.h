@@ -2,6 +2,7 @@
 #define SHORTLIST_MODEL_CHECKPOINT_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,8 +27,8 @@ namespace shortlist {
 /// loads.
 ///
 /// If `packing` says that linear weights are packed and X.qweight is stored in place of X.weight,
-/// X.weight can still be requested: Load unpacks it. Its X.bias, which AutoGPTQ writes for every
-/// layer, counts as known if it is all zero.
+/// X.weight can still be requested: Load unpacks it, and LoadBlocks reads it as blocks of GGUF's
+/// types. Its X.bias, which AutoGPTQ writes for every layer, counts as known if it is all zero.
 class Checkpoint {
  public:
   /// Errors are those of WeightFiles::Open.
@@ -53,12 +54,22 @@ class Checkpoint {
   absl::StatusOr<Matrix> Load(const std::string& name, const std::vector<int64_t>& shape,
                               DType dtype, ThreadPool& pool);
 
-  /// From now on, tensors in blocks of a GGUF file keep their types: see StoredBlocks().
-  void KeepBlocks() { keeps_blocks_ = true; }
+  /// A packed linear weight that blocks can hold.
+  struct PackedBlocks {
+    DType dtype;
+    int64_t out_features, in_features;
+  };
+
+  /// From now on, tensors in blocks of a GGUF file keep their types, and packed weights are read in
+  /// blocks with the same values (BlocksOf), where there are such: see StoredBlocks(). Throws
+  /// std::bad_alloc. A damaged packed weight is an error of Load.
+  void KeepBlocks(ThreadPool& pool);
+  /// The packed weights that KeepBlocks() found fit for blocks, by name: X, without ".weight".
+  const std::map<std::string, PackedBlocks>& packed_blocks() const { return packed_blocks_; }
   /// Returns the type of the blocks in which tensor `name` is to be kept; nullopt for no blocks.
   std::optional<DType> StoredBlocks(const std::string& name) const;
-  /// Reads the stored blocks of a tensor (base/weight_block.h), [rows, columns], and marks it as
-  /// known. Errors and exceptions are those of Load. Precondition: StoredBlocks(name).
+  /// Reads the blocks of a tensor (base/weight_block.h), [rows, columns], and marks it as known.
+  /// Errors and exceptions are those of Load. Precondition: StoredBlocks(name).
   absl::StatusOr<std::shared_ptr<const void>> LoadBlocks(const std::string& name, int64_t num_rows,
                                                          int64_t num_columns, ThreadPool& pool);
   /// The types of all blocks loaded so far.
@@ -89,6 +100,12 @@ class Checkpoint {
                                              const std::vector<int64_t>& shape);
   absl::StatusOr<std::vector<int32_t>> LoadIntegers(const std::string& name,
                                                     const std::vector<int64_t>& shape);
+  /// Reads the zeros, scales and groups of the packed weight `linear`, without its words.
+  absl::StatusOr<PackedWeight> LoadPackedGroups(const std::string& linear, int64_t out_features,
+                                                int64_t in_features, ThreadPool& pool);
+  /// Reads a packed weight whole, and admits its bias.
+  absl::StatusOr<PackedWeight> ReadPacked(const std::string& linear, int64_t out_features,
+                                          int64_t in_features, ThreadPool& pool);
   absl::StatusOr<Matrix> LoadPacked(const std::string& name, int64_t out_features,
                                     int64_t in_features, DType dtype, ThreadPool& pool);
   absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
@@ -99,6 +116,7 @@ class Checkpoint {
   WeightPacking packing_;
   std::set<std::string> known_;
   bool keeps_blocks_ = false;
+  std::map<std::string, PackedBlocks> packed_blocks_;
   std::set<DType> loaded_blocks_;
   ArenaBlocks packed_memory_;
 };

@@ -93,7 +93,7 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);
   weight_dtype = quantize.value_or(dtype);
-  if (!wanted && !quantize) checkpoint.KeepBlocks();
+  if (!wanted && !quantize) checkpoint.KeepBlocks(pool);
   SHORTLIST_ASSIGN_OR_RETURN(embedding, LoadRows(checkpoint, embedding_name, config, dtype, pool));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(

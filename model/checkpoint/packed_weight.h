@@ -2,7 +2,10 @@
 #define SHORTLIST_MODEL_CHECKPOINT_PACKED_WEIGHT_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "base/dtype.h"
 
 namespace shortlist {
 
@@ -41,6 +44,16 @@ inline constexpr int64_t kUnpackBlock = 16;
 /// Writes rows first .. first + count - 1 of w, exact in f32: out is [count, in_features]. `first`
 /// is a multiple of kUnpackBlock, and count <= kUnpackBlock.
 void UnpackRows(const PackedWeight& weight, int64_t first, int64_t count, float* out);
+
+/// Returns the type of blocks (base/weight_block.h) that hold the same weights: Q4_0 if every zero
+/// is 8, else Q5_0, whose codes are those minus the zeros. nullopt if a block would have inputs of
+/// several groups, or if a scale is no f16 number. `words` are not read.
+std::optional<DType> BlocksOf(const PackedWeight& weight);
+
+/// Writes rows first .. first + count - 1 in blocks of `dtype`, which BlocksOf returned. `first`
+/// and `count` are as for UnpackRows.
+void PackRowsInBlocks(const PackedWeight& weight, DType dtype, int64_t first, int64_t count,
+                      uint8_t* blocks);
 
 }  // namespace shortlist
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/weight_block.h"
 #include "io/safetensors.h"
 #include "io/safetensors_writer.h"
 #include "kernels/matrix.h"
@@ -134,6 +135,82 @@ TEST_F(PackedWeightTest, WithoutGroupIndicesInputsAreGroupedInOrder) {
   const auto loaded = Load(tensors, kGptq16, DType::kF16);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(std::memcmp(loaded->data(), want.bytes.data(), want.bytes.size()), 0);
+}
+
+/// The weights [40, 64] of "x.weight", decoded from the blocks in which they are kept.
+std::vector<float> DecodedBlocks(Checkpoint& checkpoint, DType dtype, ThreadPool& pool) {
+  const auto blocks = checkpoint.LoadBlocks("x.weight", 40, 64, pool).value();
+  const BlockType& type = BlockTypeOf(dtype);
+  std::vector<float> values(40 * 64);
+  for (int64_t b = 0; b < 40 * 64 / type.num_elements; ++b) {
+    DecodeBlock(dtype, static_cast<const uint8_t*>(blocks.get()) + b * type.num_bytes,
+                values.data() + b * type.num_elements);
+  }
+  return values;
+}
+
+RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name);
+
+TEST_F(PackedWeightTest, BlocksHaveTheSameWeights) {
+  WeightPacking act_order = kGptq16, one_group = kGptq16, no_offset = kGptq16;
+  act_order.act_order = true;
+  one_group.group_size = no_offset.group_size = 0;
+  no_offset.zero_offset = 0;
+  const auto zeros = [](char byte) {
+    return [byte](std::vector<RawTensor>& tensors) {
+      std::string& bytes = Named(tensors, "x.qzeros").bytes;
+      bytes.assign(bytes.size(), byte);
+    };
+  };
+  const auto keep = [](std::vector<RawTensor>&) {};
+  const struct {
+    const char* name;
+    WeightPacking packing;
+    std::function<void(std::vector<RawTensor>&)> change;
+    std::optional<DType> blocks;
+  } cases[] = {
+      {"awq", kAwq32, keep, DType::kQ50},
+      {"awq", kAwq32, zeros('\x88'), DType::kQ40},
+      {"awq", kAwq32, zeros('\x00'), DType::kQ50},
+      {"awq", kAwq32, zeros('\xff'), DType::kQ50},
+      {"gptq_one_group", one_group, keep, DType::kQ50},
+      {"gptq_one_group", one_group, zeros('\x77'), DType::kQ40},
+      {"gptq_one_group", one_group, zeros('\x88'), DType::kQ50},
+      {"gptq_one_group", one_group, zeros('\xff'), DType::kQ50},  // zeros of 16
+      {"gptq_one_group", no_offset, zeros('\x88'), DType::kQ40},
+      {"gptq", kGptq16, keep, std::nullopt},  // two groups in a block
+      {"gptq_act_order", act_order, keep, std::nullopt},
+  };
+  for (const auto& [name, packing, change, blocks] : cases) {
+    SCOPED_TRACE(std::string(name) + " " + std::to_string(&packing - &cases[0].packing));
+    std::vector<RawTensor> tensors = GoldenLayer(name).first;
+    change(tensors);
+    const Matrix want = Load(tensors, packing, DType::kF32).value();
+    Checkpoint checkpoint =
+        Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
+    EXPECT_EQ(checkpoint.StoredBlocks("x.weight"), std::nullopt);
+    checkpoint.KeepBlocks(pool_);
+    ASSERT_EQ(checkpoint.StoredBlocks("x.weight"), blocks);
+    if (!blocks) continue;
+    EXPECT_EQ(DecodedBlocks(checkpoint, *blocks, pool_),
+              std::vector<float>(want.floats(), want.floats() + want.num_elements()));
+    EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
+    EXPECT_EQ(checkpoint.LoadBlocks("x.weight", 48, 64, pool_).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(PackedWeightTest, ScalesBeyondF16AreNotKeptInBlocks) {
+  std::vector<RawTensor> tensors = GoldenLayer("awq").first;
+  RawTensor& scales = Named(tensors, "x.scales");
+  std::vector<float> values(scales.bytes.size() / 2, 0.5f);
+  values.back() = 0.1f;
+  scales.dtype_name = "F32";
+  scales.bytes.assign(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+  ASSERT_TRUE(Load(tensors, kAwq32, DType::kF32).ok());
+  Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), kAwq32).value();
+  checkpoint.KeepBlocks(pool_);
+  EXPECT_EQ(checkpoint.StoredBlocks("x.weight"), std::nullopt);
 }
 
 RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name) {
@@ -263,8 +340,9 @@ class PackedModelTest : public testing::Test {
             words("qzeros", groups, out / 8), scales};
   }
 
+  /// Weights are decoded.
   std::vector<float> LogitsOf(const std::string& name, std::optional<DType> quantize) {
-    const auto decoder = LoadOrDie(dir_.Join(name), std::nullopt, pool_, quantize);
+    const auto decoder = LoadOrDie(dir_.Join(name), DType::kF16, pool_, quantize);
     return Logits(*decoder, RunChain(*decoder, RandomTokens(24, 96, /*seed=*/3)), pool_);
   }
 
@@ -283,6 +361,25 @@ TEST_F(PackedModelTest, LogitsMatchUnpackedWeights) {
       EXPECT_EQ(LogitsOf("packed", quantize), LogitsOf("plain", quantize)) << config;
     }
   }
+}
+
+/// By default weights are kept in blocks, and only the inputs of layers are rounded.
+TEST_F(PackedModelTest, LogitsInBlocksAreCloseToUnpackedWeights) {
+  WriteBoth(kAwq32,
+            {{"quant_method", "awq"}, {"bits", 4}, {"group_size", 32}, {"zero_point", true}});
+  const auto decoder = LoadOrDie(dir_.Join("packed"), std::nullopt, pool_);
+  EXPECT_EQ(decoder->weight_types(), "Q5_0");
+  const std::vector<float> want = LogitsOf("plain", std::nullopt);
+  const std::vector<float> got =
+      Logits(*decoder, RunChain(*decoder, RandomTokens(24, 96, /*seed=*/3)), pool_);
+  ASSERT_EQ(got.size(), want.size());
+  double error = 0, size = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    error += (got[i] - want[i]) * (got[i] - want[i]);
+    size += want[i] * want[i];
+  }
+  EXPECT_LT(error, 4e-4 * size);
+  EXPECT_GT(error, 0);
 }
 
 TEST_F(PackedModelTest, DenseWeightsWithQuantizationConfigAreNamed) {
