@@ -1,10 +1,9 @@
 #include "cli/model_size.h"
 
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "base/weight_block.h"
 #include "kernels/quant.h"
 
 namespace shortlist {
@@ -13,19 +12,19 @@ namespace {
 constexpr int64_t kVectorBytes = 4;  // norms and biases are kept in f32
 
 /// A weight matrix of a model, and the number of such matrices.
-struct LayerMatrix {
+struct Matrix {
   int64_t rows;
   int64_t columns;
   int64_t count;
 };
 
 /// The linear layers, to which --quantize applies. An EAGLE head shares the target's head.
-std::vector<LayerMatrix> LinearLayers(const ModelConfig& c) {
+std::vector<Matrix> LinearLayers(const ModelConfig& c) {
   const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
-  std::vector<LayerMatrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
-                                       {c.hidden, q, c.num_layers},
-                                       {c.intermediate, c.hidden, 2 * c.num_layers},
-                                       {c.hidden, c.intermediate, c.num_layers}};
+  std::vector<Matrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
+                                  {c.hidden, q, c.num_layers},
+                                  {c.intermediate, c.hidden, 2 * c.num_layers},
+                                  {c.hidden, c.intermediate, c.num_layers}};
   if (c.is_eagle()) matrices.push_back({c.hidden, 2 * c.hidden, 1});
   return matrices;
 }
@@ -43,14 +42,14 @@ int64_t NumVectorElements(const ModelConfig& c) {
 
 int64_t NumParameters(const ModelConfig& c) {
   int64_t count = NumVectorElements(c);
-  for (const LayerMatrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
+  for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
   if (c.is_eagle()) return count;
   return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
 }
 
 int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
   int64_t bytes = NumVectorElements(c) * kVectorBytes;
-  for (const LayerMatrix& m : LinearLayers(c)) {
+  for (const Matrix& m : LinearLayers(c)) {
     bytes += m.count * (IsQuantized(weight_dtype)
                             ? (m.rows + 31) / 32 * QuantPanelBytes(weight_dtype, m.columns)
                             : m.rows * m.columns * DTypeBytes(weight_dtype));
@@ -61,23 +60,10 @@ int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
   return shares ? bytes : bytes + c.vocab_size * RowBytes(weight_dtype, c.hidden);
 }
 
-BlockSizes SizesInBlocks(const Checkpoint& checkpoint, const WeightFiles& weights, DType dtype) {
+BlockSizes SizesInBlocks(const WeightFiles& weights, DType dtype) {
   BlockSizes sizes;
-  for (const auto& [name, packed] : checkpoint.packed_blocks()) {
-    sizes.types.insert(packed.dtype);
-    sizes.bytes += packed.out_features * RowBytes(packed.dtype, packed.in_features);
-  }
   for (const auto& [name, location] : weights.tensors()) {
     const TensorEntry& entry = *location.entry;
-    if (checkpoint.packed_blocks().contains(name.substr(0, name.rfind('.')))) continue;
-    if (absl::EndsWith(name, ".qweight")) {  // unpacked on load: 8 weights of each word
-      sizes.bytes += entry.num_elements * 8 * DTypeBytes(dtype);
-      continue;
-    }
-    if (absl::EndsWith(name, ".qzeros") || absl::EndsWith(name, ".scales") ||
-        absl::EndsWith(name, ".g_idx")) {
-      continue;
-    }
     if (const std::optional<DType> blocks = entry.block_type()) {
       const int64_t width = entry.shape.back();
       sizes.types.insert(*blocks);
@@ -87,6 +73,23 @@ BlockSizes SizesInBlocks(const Checkpoint& checkpoint, const WeightFiles& weight
       sizes.bytes += entry.num_elements * (is_vector ? kVectorBytes : DTypeBytes(dtype));
     }
   }
+  return sizes;
+}
+
+BlockSizes LargestPackedSizes(const ModelConfig& c, DType dtype) {
+  const WeightPacking& packing = c.packing;
+  const bool fits = packing.kind != WeightPacking::Kind::kNone && !packing.act_order &&
+                    packing.group_size % BlockType::kGroup == 0;
+  if (!fits || c.is_eagle()) return {};
+  BlockSizes sizes = {.types = {DType::kQ40, DType::kQ50},
+                      .bytes = NumVectorElements(c) * kVectorBytes};
+  for (const Matrix& m : LinearLayers(c)) {
+    const bool is_whole = m.columns % BlockType::kGroup == 0;
+    sizes.bytes += m.count * m.rows *
+                   (is_whole ? RowBytes(DType::kQ50, m.columns) : m.columns * DTypeBytes(dtype));
+  }
+  const int64_t num_tables = c.tie_word_embeddings ? 1 : 2;
+  sizes.bytes += num_tables * c.vocab_size * c.hidden * DTypeBytes(dtype);
   return sizes;
 }
 

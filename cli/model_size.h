@@ -6,7 +6,6 @@
 
 #include "base/dtype.h"
 #include "io/weight_files.h"
-#include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 
 namespace shortlist {
@@ -24,9 +23,12 @@ struct BlockSizes {
   int64_t bytes = 0;      // memory for all weights
 };
 
-/// `checkpoint` keeps blocks (Checkpoint::KeepBlocks); `weights` are its files. `dtype`: of
-/// matrices that are not in blocks.
-BlockSizes SizesInBlocks(const Checkpoint& checkpoint, const WeightFiles& weights, DType dtype);
+/// Those of a GGUF file. `dtype`: of matrices that are not in blocks.
+BlockSizes SizesInBlocks(const WeightFiles& weights, DType dtype);
+
+/// The largest that the weights of a GPTQ or AWQ checkpoint may be: zero points, which are not read
+/// here, decide between Q4_0 and Q5_0. No types if its layers are unpacked on load.
+BlockSizes LargestPackedSizes(const ModelConfig& config, DType dtype);
 
 }  // namespace shortlist
 

@@ -16,13 +16,11 @@
 #include "base/check.h"
 #include "base/counted.h"
 #include "base/status_macros.h"
-#include "base/thread_pool.h"
 #include "cli/encoding_facts.h"
 #include "cli/model_size.h"
 #include "io/model_source.h"
 #include "io/weight_files.h"
 #include "kernels/isa.h"
-#include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/kv_cache.h"
@@ -135,10 +133,9 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
     SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
     if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
     if (weights.ok() && facts.dtype) {
-      SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config->packing));
-      ThreadPool pool(/*num_threads=*/1);
-      checkpoint.KeepBlocks(pool);
-      facts.blocks = SizesInBlocks(checkpoint, *weights, *facts.dtype);
+      facts.blocks = config->packing.kind == WeightPacking::Kind::kNone
+                         ? SizesInBlocks(*weights, *facts.dtype)
+                         : LargestPackedSizes(*config, *facts.dtype);
     }
   }
   SHORTLIST_RETURN_IF_ERROR(ReadTokenizer(source, facts));
@@ -284,12 +281,14 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     };
     const std::string with_flags = absl::StrCat(
         "; ", bytes(DType::kInt8), " with --quantize int8, ", bytes(DType::kInt4), " with int4");
+    const bool is_bound = c.packing.kind != WeightPacking::Kind::kNone;  // LargestPackedSizes
     lines.emplace_back(
         "weights",
         facts.blocks.types.empty()
             ? absl::StrCat(DTypeName(*facts.dtype), ", ", bytes(*facts.dtype), with_flags)
-            : absl::StrCat(WeightTypes(facts), ", ", FormatBytes(facts.blocks.bytes), with_flags,
-                           ", ", bytes(*facts.dtype), " with --dtype ", DTypeName(*facts.dtype)));
+            : absl::StrCat(WeightTypes(facts), is_bound ? ", at most " : ", ",
+                           FormatBytes(facts.blocks.bytes), with_flags, ", ", bytes(*facts.dtype),
+                           " with --dtype ", DTypeName(*facts.dtype)));
     lines.emplace_back("KV cache", absl::StrCat(FormatBytes(KvBytes(c, *facts.dtype)), " for ",
                                                 kKvTokens, " tokens"));
   }

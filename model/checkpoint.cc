@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -35,8 +34,6 @@ Matrix MatrixOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& sha
 std::string LinearName(const std::string& weight_name) {
   return std::string(absl::StripSuffix(weight_name, ".weight"));
 }
-
-constexpr int64_t kCodesPerWord = 8;  // of a packed weight
 
 /// Calls work(first, count) for every kUnpackBlock outputs.
 template <typename Work>
@@ -152,46 +149,30 @@ absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name, const std::vect
   return MatrixOver(std::move(memory), shape, dtype);
 }
 
-void Checkpoint::KeepBlocks(ThreadPool& pool) {
-  keeps_blocks_ = true;
-  if (packing_.kind == WeightPacking::Kind::kNone) return;
-  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
-  for (const auto& [name, location] : files_.tensors()) {
-    constexpr std::string_view kWords = ".qweight";
-    const std::vector<int64_t>& shape = location.entry->shape;
-    if (!name.ends_with(kWords) || shape.size() != 2) continue;
-    const std::string linear = name.substr(0, name.size() - kWords.size());
-    const int64_t in_features = is_gptq ? shape[0] * kCodesPerWord : shape[0];
-    const int64_t out_features = is_gptq ? shape[1] : shape[1] * kCodesPerWord;
-    const auto groups = LoadPackedGroups(linear, out_features, in_features, pool);
-    if (!groups.ok()) continue;
-    if (const std::optional<DType> dtype = BlocksOf(*groups)) {
-      packed_blocks_[linear] = {*dtype, out_features, in_features};
-    }
-  }
-}
-
-std::optional<DType> Checkpoint::StoredBlocks(const std::string& name) const {
+std::optional<DType> Checkpoint::StoredBlocks(const std::string& name, int64_t num_rows,
+                                              int64_t num_columns, ThreadPool& pool) {
   if (!keeps_blocks_) return std::nullopt;
-  if (IsPacked(name)) {
-    const auto packed = packed_blocks_.find(LinearName(name));
-    if (packed == packed_blocks_.end()) return std::nullopt;
-    return packed->second.dtype;
+  if (!IsPacked(name)) {
+    const auto found = files_.tensors().find(name);
+    return found == files_.tensors().end() ? std::nullopt : found->second.entry->block_type();
   }
-  const auto found = files_.tensors().find(name);
-  if (found == files_.tensors().end()) return std::nullopt;
-  return found->second.entry->block_type();
+  const auto known = packed_blocks_.find(name);
+  if (known != packed_blocks_.end()) return known->second;
+  const auto groups =
+      ReadPacked(LinearName(name), num_rows, num_columns, /*with_words=*/false, pool);
+  return packed_blocks_[name] = groups.ok() ? BlocksOf(*groups) : std::nullopt;
 }
 
 absl::StatusOr<std::shared_ptr<const void>> Checkpoint::LoadBlocks(const std::string& name,
                                                                    int64_t num_rows,
                                                                    int64_t num_columns,
                                                                    ThreadPool& pool) {
-  const DType dtype = StoredBlocks(name).value();
+  const DType dtype = StoredBlocks(name, num_rows, num_columns, pool).value();
   std::shared_ptr<Arena> memory;
   if (IsPacked(name)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const PackedWeight weight,
-                               ReadPacked(LinearName(name), num_rows, num_columns, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const PackedWeight weight,
+        ReadPacked(LinearName(name), num_rows, num_columns, /*with_words=*/true, pool));
     const int64_t row_bytes = StoredRowBytes(dtype, num_columns);
     memory = std::make_shared<Arena>(num_rows * row_bytes);
     auto* const blocks = static_cast<uint8_t*>(memory->data());
@@ -235,12 +216,24 @@ absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_feat
   return absl::OkStatus();
 }
 
-absl::StatusOr<PackedWeight> Checkpoint::LoadPackedGroups(const std::string& linear,
-                                                          int64_t out_features, int64_t in_features,
-                                                          ThreadPool& pool) {
+absl::StatusOr<PackedWeight> Checkpoint::ReadPacked(const std::string& linear, int64_t out_features,
+                                                    int64_t in_features, bool with_words,
+                                                    ThreadPool& pool) {
+  const std::string words_name = absl::StrCat(linear, ".qweight");
+  if (in_features < 1 || in_features % kCodesPerWord != 0 || out_features % kCodesPerWord != 0) {
+    return Invalid(words_name, absl::StrCat("packs ", out_features, " x ", in_features,
+                                            " weights, not multiples of ", kCodesPerWord));
+  }
   PackedWeight weight = {packing_, in_features, out_features};
   const int64_t group_size = packing_.group_size > 0 ? packing_.group_size : in_features;
   weight.num_groups = (in_features + group_size - 1) / group_size;
+  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
+  if (with_words) {
+    const std::vector<int64_t> shape =
+        is_gptq ? std::vector<int64_t>{in_features / kCodesPerWord, out_features}
+                : std::vector<int64_t>{in_features, out_features / kCodesPerWord};
+    SHORTLIST_ASSIGN_OR_RETURN(weight.words, LoadIntegers(words_name, shape));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(weight.zeros,
                              LoadIntegers(absl::StrCat(linear, ".qzeros"),
                                           {weight.num_groups, out_features / kCodesPerWord}));
@@ -249,7 +242,6 @@ absl::StatusOr<PackedWeight> Checkpoint::LoadPackedGroups(const std::string& lin
       Load(absl::StrCat(linear, ".scales"), {weight.num_groups, out_features}, DType::kF32, pool));
   weight.scales.assign(scales.floats(), scales.floats() + scales.num_elements());
   const std::string groups_name = absl::StrCat(linear, ".g_idx");
-  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
   if (is_gptq && (packing_.act_order || Contains(groups_name))) {
     SHORTLIST_ASSIGN_OR_RETURN(weight.group_of, LoadIntegers(groups_name, {in_features}));
     for (const int32_t group : weight.group_of) {
@@ -263,24 +255,6 @@ absl::StatusOr<PackedWeight> Checkpoint::LoadPackedGroups(const std::string& lin
       weight.group_of.push_back(static_cast<int32_t>(i / group_size));
     }
   }
-  return weight;
-}
-
-absl::StatusOr<PackedWeight> Checkpoint::ReadPacked(const std::string& linear, int64_t out_features,
-                                                    int64_t in_features, ThreadPool& pool) {
-  const std::string words_name = absl::StrCat(linear, ".qweight");
-  if (in_features % kCodesPerWord != 0 || out_features % kCodesPerWord != 0) {
-    return Invalid(words_name, absl::StrCat("packs ", out_features, " x ", in_features,
-                                            " weights, not multiples of ", kCodesPerWord));
-  }
-  const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
-  const std::vector<int64_t> shape =
-      is_gptq ? std::vector<int64_t>{in_features / kCodesPerWord, out_features}
-              : std::vector<int64_t>{in_features, out_features / kCodesPerWord};
-  SHORTLIST_ASSIGN_OR_RETURN(std::vector<int32_t> words, LoadIntegers(words_name, shape));
-  SHORTLIST_ASSIGN_OR_RETURN(PackedWeight weight,
-                             LoadPackedGroups(linear, out_features, in_features, pool));
-  weight.words = std::move(words);
   SHORTLIST_RETURN_IF_ERROR(AdmitZeroBias(absl::StrCat(linear, ".bias"), out_features, pool));
   return weight;
 }
@@ -288,13 +262,13 @@ absl::StatusOr<PackedWeight> Checkpoint::ReadPacked(const std::string& linear, i
 absl::StatusOr<Matrix> Checkpoint::LoadPacked(const std::string& name, int64_t out_features,
                                               int64_t in_features, DType dtype, ThreadPool& pool) {
   const std::string linear = LinearName(name);
-  SHORTLIST_ASSIGN_OR_RETURN(const PackedWeight weight,
-                             ReadPacked(linear, out_features, in_features, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const PackedWeight weight,
+      ReadPacked(linear, out_features, in_features, /*with_words=*/true, pool));
   auto memory = std::make_shared<Arena>(out_features * in_features * DTypeBytes(dtype));
   void* const out = memory->data();
   ForUnpackBlocks(out_features, pool, [&](int64_t first, int64_t count) {
-    thread_local std::vector<float> rows;
-    rows.resize(static_cast<size_t>(kUnpackBlock * in_features));
+    std::vector<float> rows(static_cast<size_t>(count * in_features));
     UnpackRows(weight, first, count, rows.data());
     for (int64_t i = 0; i < count * in_features; ++i) {
       StoreFromFloat(out, dtype, first * in_features + i, rows[i]);

@@ -54,22 +54,16 @@ class Checkpoint {
   absl::StatusOr<Matrix> Load(const std::string& name, const std::vector<int64_t>& shape,
                               DType dtype, ThreadPool& pool);
 
-  /// A packed linear weight that blocks can hold.
-  struct PackedBlocks {
-    DType dtype;
-    int64_t out_features, in_features;
-  };
-
   /// From now on, tensors in blocks of a GGUF file keep their types, and packed weights are read in
-  /// blocks with the same values (BlocksOf), where there are such: see StoredBlocks(). Throws
-  /// std::bad_alloc. A damaged packed weight is an error of Load.
-  void KeepBlocks(ThreadPool& pool);
-  /// The packed weights that KeepBlocks() found fit for blocks, by name: X, without ".weight".
-  const std::map<std::string, PackedBlocks>& packed_blocks() const { return packed_blocks_; }
-  /// Returns the type of the blocks in which tensor `name` is to be kept; nullopt for no blocks.
-  std::optional<DType> StoredBlocks(const std::string& name) const;
+  /// blocks with the same values if there are such (BlocksOf).
+  void KeepBlocks() { keeps_blocks_ = true; }
+  /// Returns the type of the blocks in which weight `name`, [num_rows, num_columns], is to be kept;
+  /// nullopt for no blocks. A damaged packed weight has none: Load reports it. Throws
+  /// std::bad_alloc.
+  std::optional<DType> StoredBlocks(const std::string& name, int64_t num_rows, int64_t num_columns,
+                                    ThreadPool& pool);
   /// Reads the blocks of a tensor (base/weight_block.h), [rows, columns], and marks it as known.
-  /// Errors and exceptions are those of Load. Precondition: StoredBlocks(name).
+  /// Errors and exceptions are those of Load. Precondition: StoredBlocks() gives a type.
   absl::StatusOr<std::shared_ptr<const void>> LoadBlocks(const std::string& name, int64_t num_rows,
                                                          int64_t num_columns, ThreadPool& pool);
   /// The types of all blocks loaded so far.
@@ -100,12 +94,9 @@ class Checkpoint {
                                              const std::vector<int64_t>& shape);
   absl::StatusOr<std::vector<int32_t>> LoadIntegers(const std::string& name,
                                                     const std::vector<int64_t>& shape);
-  /// Reads the zeros, scales and groups of the packed weight `linear`, without its words.
-  absl::StatusOr<PackedWeight> LoadPackedGroups(const std::string& linear, int64_t out_features,
-                                                int64_t in_features, ThreadPool& pool);
-  /// Reads a packed weight whole, and admits its bias.
+  /// Reads the packed weight `linear`, and admits its bias.
   absl::StatusOr<PackedWeight> ReadPacked(const std::string& linear, int64_t out_features,
-                                          int64_t in_features, ThreadPool& pool);
+                                          int64_t in_features, bool with_words, ThreadPool& pool);
   absl::StatusOr<Matrix> LoadPacked(const std::string& name, int64_t out_features,
                                     int64_t in_features, DType dtype, ThreadPool& pool);
   absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
@@ -116,7 +107,7 @@ class Checkpoint {
   WeightPacking packing_;
   std::set<std::string> known_;
   bool keeps_blocks_ = false;
-  std::map<std::string, PackedBlocks> packed_blocks_;
+  std::map<std::string, std::optional<DType>> packed_blocks_;  // by name of the weight
   std::set<DType> loaded_blocks_;
   ArenaBlocks packed_memory_;
 };

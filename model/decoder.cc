@@ -41,7 +41,7 @@ struct RowTable {
 absl::StatusOr<RowTable> LoadRows(Checkpoint& checkpoint, const std::string& name,
                                   const ModelConfig& config, DType dtype, ThreadPool& pool) {
   const int64_t num_rows = config.vocab_size, width = config.hidden;
-  if (const std::optional<DType> blocks = checkpoint.StoredBlocks(name)) {
+  if (const std::optional<DType> blocks = checkpoint.StoredBlocks(name, num_rows, width, pool)) {
     SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const void> stored,
                                checkpoint.LoadBlocks(name, num_rows, width, pool));
     return RowTable::Of(QuantizedRows::OfBlocks(stored.get(), num_rows, width, *blocks, pool),
@@ -93,7 +93,7 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);
   weight_dtype = quantize.value_or(dtype);
-  if (!wanted && !quantize) checkpoint.KeepBlocks(pool);
+  if (!wanted && !quantize) checkpoint.KeepBlocks();
   SHORTLIST_ASSIGN_OR_RETURN(embedding, LoadRows(checkpoint, embedding_name, config, dtype, pool));
   for (int64_t i = 0; i < config.num_layers; ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(

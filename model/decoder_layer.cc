@@ -53,7 +53,10 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   };
   const auto name_of = [&](size_t i) { return absl::StrCat(prefix, parts[i].name, ".weight"); };
   for (size_t i = 0; i < parts.size(); ++i) {
-    weights[i].dtype = checkpoint.StoredBlocks(name_of(i)).value_or(dtype);
+    weights[i].dtype =
+        checkpoint
+            .StoredBlocks(name_of(i), parts[i].head_rows * config.num_kv_heads, config.hidden, pool)
+            .value_or(dtype);
   }
   const bool decode = !PackedLinear::CanPackBlocks(rows_of_weights());
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -121,8 +124,10 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
   // GatedLinearCpu gives both weights the same inputs.
   const std::string gate = absl::StrCat(prefix, "mlp.gate_proj.weight");
   const std::string up = absl::StrCat(prefix, "mlp.up_proj.weight");
-  const bool decode =
-      checkpoint.StoredBlocks(gate).has_value() != checkpoint.StoredBlocks(up).has_value();
+  const auto in_blocks = [&](const std::string& name) {
+    return checkpoint.StoredBlocks(name, config.intermediate, config.hidden, pool).has_value();
+  };
+  const bool decode = in_blocks(gate) != in_blocks(up);
   SHORTLIST_ASSIGN_OR_RETURN(layer.gate_, LoadLinear(checkpoint, gate, config.intermediate,
                                                      config.hidden, dtype, pool, decode));
   SHORTLIST_ASSIGN_OR_RETURN(layer.up_, LoadLinear(checkpoint, up, config.intermediate,

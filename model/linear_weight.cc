@@ -18,7 +18,8 @@ absl::StatusOr<SourceWeight> LoadSource(Checkpoint& checkpoint, const std::strin
                                         int64_t out_features, int64_t in_features, DType dtype,
                                         ThreadPool& pool, bool decode) {
   SHORTLIST_RETURN_IF_ERROR(checkpoint.CheckPacked(name));
-  const std::optional<DType> blocks = checkpoint.StoredBlocks(name);
+  const std::optional<DType> blocks =
+      checkpoint.StoredBlocks(name, out_features, in_features, pool);
   if (blocks && !decode) {
     SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const void> data,
                                checkpoint.LoadBlocks(name, out_features, in_features, pool));

@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "io/model_source.h"
@@ -73,21 +74,21 @@ std::unique_ptr<SketchFitter> NewFitter(const Models& models, const SketchLearni
   }
 }
 
-/// Opens what earlier runs learned about the draft's head. Warns of a file that does not fit the
-/// head or is damaged; it is replaced when there is new data.
+/// Opens what earlier runs learned about the draft's head. Sets `learning.warning` for a file that
+/// does not fit the head or is damaged; it is replaced when there is new data.
 void OpenCached(Models& models, SketchLearning& learning, DecodingOptions& decoding) {
   const int64_t hidden = models.draft_head().hidden;
   learning.sketch_cache = CachedSketchPath(models.draft().path(), models.num_sketched_rows());
   if (learning.sketch_cache.empty()) return;
   learning.moments_cache =
       std::filesystem::path(learning.sketch_cache).replace_extension("moments.safetensors");
-  const auto warn = [&learning](const absl::Status& status) {
-    learning.warning = absl::StrCat(status.message(), "; the draft's head is learned anew");
-  };
   if (FileExists(learning.sketch_cache)) {
     absl::StatusOr<std::shared_ptr<const Sketch>> sketch = models.OpenSketch(learning.sketch_cache);
-    // Moments beside a sketch of another head do not fit either.
-    if (!sketch.ok()) return warn(sketch.status());
+    if (!sketch.ok()) {  // for example of another head, whose moments do not fit either
+      learning.warning = absl::StrCat(absl::StripPrefix(sketch.status().message(), "--sketch: "),
+                                      "; the draft's head is learned anew");
+      return;
+    }
     if ((*sketch)->rank() == SketchBasis::DefaultRank(hidden)) {
       learning.known.num_fitted = (*sketch)->num_states();
       decoding.sketch = *std::move(sketch);
@@ -95,8 +96,12 @@ void OpenCached(Models& models, SketchLearning& learning, DecodingOptions& decod
   }
   if (!FileExists(learning.moments_cache)) return;
   absl::StatusOr<StateMoments> moments = ReadMomentsFile(learning.moments_cache, hidden);
-  if (!moments.ok()) return warn(moments.status());
-  learning.known.moments = *std::move(moments);
+  if (moments.ok()) {
+    learning.known.moments = *std::move(moments);
+  } else {
+    learning.warning =
+        absl::StrCat(moments.status().message(), "; states of earlier runs no longer count");
+  }
 }
 
 }  // namespace

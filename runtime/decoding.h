@@ -23,7 +23,7 @@ struct SketchLearning {
   // Empty: nothing is saved.
   std::string sketch_cache, moments_cache;
   SketchFitter::Known known;  // num_fitted: that of DecodingOptions::sketch
-  std::string warning;        // which of the files cannot be used, and why; empty: none
+  std::string warning;        // why one of the files is not used; empty: none is rejected
 };
 
 /// One way to decode with models, which must outlive it: a drafter, an active vocabulary and the

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares log-probabilities and perplexity with llama.cpp's, of one GGUF file that both read.
 
-Text is Python's standard library, as far as it is needed: prose and code that is on any machine. Prints, for the tokens
-of all windows but the first of each, the mean and the largest difference of log-probabilities, and both perplexities.
+Text is the standard library of the Python that runs this, as far as it is needed: prose and code. Prints, for the
+tokens of all windows but the first of each, the mean and the largest difference of log-probabilities, and both
+perplexities.
 
 usage: bench/real/agreement.py FILE.gguf [--tokens 20000] [--window 512] [--threads N]
 Needs: pip install llama-cpp-python numpy
@@ -36,15 +37,18 @@ def parse_arguments():
     parser.add_argument("--tokens", type=int, default=20_000)
     parser.add_argument("--window", type=int, default=512, help="tokens of a sequence")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if not 2 <= arguments.window <= arguments.tokens:
+        parser.error(f"--window {arguments.window}: not between 2 and --tokens {arguments.tokens}")
+    return arguments
 
 
-def read_text(num_bytes):
-    """Returns at least `num_bytes` of text, in an order that depends on names alone."""
+def read_text(num_characters):
+    """Returns at least so many characters, in an order that depends on names alone."""
     text = ""
     for path in sorted(pathlib.Path(sysconfig.get_path("stdlib")).glob("*.py")):
         text += path.read_text("utf-8")
-        if len(text) >= num_bytes:
+        if len(text) >= num_characters:
             return text
     sys.exit(f"agreement.py: the standard library has only {len(text)} characters")
 
@@ -59,7 +63,7 @@ class Server:
         self._url = f"http://127.0.0.1:{port}"
         self._process = subprocess.Popen(
             [arguments.shortlist, "serve", "--model", arguments.model, "--port", str(port), "--threads",
-             str(arguments.threads)], stderr=subprocess.DEVNULL)  # fmt: skip
+             str(arguments.threads), "--log-file", os.devnull])  # fmt: skip
 
     def __enter__(self):
         while True:
@@ -108,6 +112,8 @@ def main():
     with Server(arguments) as server:
         text = read_text(6 * arguments.tokens)
         ids = server.post("/tokenize", {"prompt": text, "add_special_tokens": False})["tokens"]
+        if len(ids) < arguments.tokens:
+            sys.exit(f"agreement.py: the text has only {len(ids)} tokens; expected --tokens {arguments.tokens}")
         num_windows = arguments.tokens // arguments.window
         for window in range(num_windows):
             part = ids[window * arguments.window : (window + 1) * arguments.window]

@@ -67,6 +67,7 @@ std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
 
 // Values of tokenizer.ggml.token_type.
 constexpr int64_t kNormal = 1;
+constexpr int64_t kUnknown = 2;
 constexpr int64_t kControl = 3;
 constexpr int64_t kUserDefined = 4;
 constexpr int64_t kUnused = 5;
@@ -240,17 +241,16 @@ json ReplaceText(const char* from, const char* to) {
   return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
 }
 
-/// The parts of SentencePiece's BPE as in Gemma's tokenizer.json.
+/// The parts of SentencePiece's BPE as in the tokenizer.json of Gemma or, with a space before a
+/// text and after a special token, of Llama 2.
 absl::StatusOr<TokenizerParts> PieceParts(const GgufMetadata& metadata,
                                           const Vocabulary& vocabulary,
                                           const std::vector<std::string>& texts) {
-  for (const auto& [key, neutral, otherwise] :
-       {std::tuple("tokenizer.ggml.add_space_prefix", 0, 1),
-        std::tuple("tokenizer.ggml.remove_extra_whitespaces", 0, 0)}) {
-    SHORTLIST_ASSIGN_OR_RETURN(const auto flag, metadata.Int(key, 0, 1));
-    if (flag.value_or(otherwise) == neutral) continue;
-    return Unsupported(metadata, key, flag ? "true" : "none", "false is");
-  }
+  constexpr char kPrefix[] = "tokenizer.ggml.add_space_prefix";
+  constexpr char kExtra[] = "tokenizer.ggml.remove_extra_whitespaces";
+  SHORTLIST_ASSIGN_OR_RETURN(const auto prefix, metadata.Int(kPrefix, 0, 1));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto removes_extra, metadata.Int(kExtra, 0, 1));
+  if (removes_extra == 1) return Unsupported(metadata, kExtra, "true", "false is");
   constexpr char kCharsmap[] = "tokenizer.ggml.precompiled_charsmap";
   if (metadata.Contains(kCharsmap)) {
     return Unsupported(metadata, kCharsmap, "a normalizer", "none is");
@@ -258,17 +258,19 @@ absl::StatusOr<TokenizerParts> PieceParts(const GgufMetadata& metadata,
   SHORTLIST_ASSIGN_OR_RETURN(const auto merges, ReadPieceMerges(metadata, vocabulary, texts));
   SHORTLIST_ASSIGN_OR_RETURN(const auto unk, ReadId(metadata, "unknown", vocabulary));
   TokenizerParts parts;
-  parts.normalizer = ReplaceText(" ", kSpaceMark);
-  parts.pre_tokenizer = {{"type", "Split"},
-                         {"pattern", {{"String", " "}}},
-                         {"behavior", "MergedWithPrevious"},
-                         {"invert", false}};
+  json normalizers = json::array();
+  json decoders =
+      json::array({ReplaceText(kSpaceMark, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}});
+  if (prefix.value_or(1) == 1) {
+    normalizers.push_back({{"type", "Prepend"}, {"prepend", kSpaceMark}});
+    decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  normalizers.push_back(ReplaceText(" ", kSpaceMark));
+  parts.normalizer = {{"type", "Sequence"}, {"normalizers", std::move(normalizers)}};
   SHORTLIST_ASSIGN_OR_RETURN(
       parts.post_processor,
       PostProcessor(metadata, vocabulary, /*adds_bos=*/true, /*in_second=*/true));
-  parts.decoder = {
-      {"type", "Sequence"},
-      {"decoders", {ReplaceText(kSpaceMark, " "), {{"type", "ByteFallback"}}, {{"type", "Fuse"}}}}};
+  parts.decoder = {{"type", "Sequence"}, {"decoders", std::move(decoders)}};
   parts.bpe = {{"type", "BPE"},
                {"dropout", json()},
                {"unk_token", unk ? json(texts[static_cast<size_t>(*unk)]) : json()},
@@ -313,14 +315,15 @@ absl::StatusOr<json> TokenizerJson(const GgufMetadata& metadata, const Vocabular
       return metadata.Invalid("tokenizer.ggml.tokens",
                               absl::StrCat("token ", id, " ", Quote(token), " occurs twice"));
     }
-    if (type != kControl && type != kUserDefined) continue;
+    const bool is_special = type == kControl || type == kUnknown;
+    if (!is_special && type != kUserDefined) continue;
     added.push_back({{"id", id},
                      {"content", token},
                      {"single_word", false},
                      {"lstrip", false},
                      {"rstrip", false},
                      {"normalized", false},
-                     {"special", type == kControl}});
+                     {"special", is_special}});
   }
   parts.bpe["vocab"] = std::move(vocab);
   return json{{"version", "1.0"},

@@ -10,7 +10,6 @@
 namespace shortlist {
 namespace {
 
-constexpr int64_t kCodesPerWord = 8;
 /// Entry `index` is the nibble of an AWQ word that holds output 8 k + index.
 constexpr std::array<int, 8> kAwqNibbles = {0, 4, 1, 5, 2, 6, 3, 7};
 
@@ -25,24 +24,24 @@ int32_t CodeOfOutput(const int32_t* words, int64_t output, bool is_awq) {
 }
 
 /// The scales and zeros of some outputs: [num_groups, count].
-struct Groups {
-  std::vector<float> scales;
-  std::vector<int32_t> zeros;
-
-  static Groups Of(const PackedWeight& weight, int64_t first, int64_t count) {
+struct OutputGroups {
+  OutputGroups(const PackedWeight& weight, int64_t first, int64_t count) {
     const bool is_awq = weight.packing.kind == WeightPacking::Kind::kAwq;
     const int64_t words_per_row = weight.out_features / kCodesPerWord;
-    Groups groups;
+    scales.reserve(static_cast<size_t>(weight.num_groups * count));
+    zeros.reserve(static_cast<size_t>(weight.num_groups * count));
     for (int64_t g = 0; g < weight.num_groups; ++g) {
       for (int64_t output = first; output < first + count; ++output) {
         const int32_t stored =
             CodeOfOutput(weight.zeros.data() + g * words_per_row, output, is_awq);
-        groups.zeros.push_back(stored + weight.packing.zero_offset);
-        groups.scales.push_back(weight.scales[g * weight.out_features + output]);
+        zeros.push_back(stored + weight.packing.zero_offset);
+        scales.push_back(weight.scales[g * weight.out_features + output]);
       }
     }
-    return groups;
   }
+
+  std::vector<float> scales;
+  std::vector<int32_t> zeros;
 };
 
 /// Calls use(input, row, code) for rows first .. first + count - 1.
@@ -64,7 +63,7 @@ void ForEachCode(const PackedWeight& weight, int64_t first, int64_t count, Use&&
 }  // namespace
 
 void UnpackRows(const PackedWeight& weight, int64_t first, int64_t count, float* out) {
-  const Groups groups = Groups::Of(weight, first, count);
+  const OutputGroups groups(weight, first, count);
   ForEachCode(weight, first, count, [&](int64_t i, int64_t r, int32_t code) {
     const int64_t at = weight.group_of[i] * count + r;
     out[r * weight.in_features + i] =
@@ -91,9 +90,10 @@ std::optional<DType> BlocksOf(const PackedWeight& weight) {
 void PackRowsInBlocks(const PackedWeight& weight, DType dtype, int64_t first, int64_t count,
                       uint8_t* blocks) {
   const BlockType& type = BlockTypeOf(dtype);
-  const Groups groups = Groups::Of(weight, first, count);
+  const OutputGroups groups(weight, first, count);
   const int64_t num_blocks = weight.in_features / BlockType::kGroup;
-  uint8_t* const codes_of_type = blocks + type.num_bytes - BlockType::kGroup / 2;
+  // Both types: the scale, for Q5_0 a bit of each code, then the codes' low bits.
+  uint8_t* const low_bits = blocks + type.num_bytes - BlockType::kGroup / 2;
   std::memset(blocks, 0, static_cast<size_t>(count * num_blocks * type.num_bytes));
   ForEachCode(weight, first, count, [&](int64_t i, int64_t r, int32_t code) {
     const int64_t block = (r * num_blocks + i / BlockType::kGroup) * type.num_bytes;
@@ -104,11 +104,11 @@ void PackRowsInBlocks(const PackedWeight& weight, DType dtype, int64_t first, in
       std::memcpy(blocks + block, &scale, sizeof(scale));
     }
     // Code - zero is at least -16 and at most 15.
-    const int32_t moved = code - groups.zeros[at] + type.zero;
-    codes_of_type[block + in_block % half] |=
-        static_cast<uint8_t>((moved & 15) << (in_block < half ? 0 : 4));
+    const int32_t block_code = code - groups.zeros[at] + type.zero;
+    low_bits[block + in_block % half] |=
+        static_cast<uint8_t>((block_code & 15) << (in_block < half ? 0 : 4));
     if (type.code_bits == 5) {
-      blocks[block + 2 + in_block / 8] |= static_cast<uint8_t>((moved >> 4) << (in_block % 8));
+      blocks[block + 2 + in_block / 8] |= static_cast<uint8_t>((block_code >> 4) << (in_block % 8));
     }
   });
 }

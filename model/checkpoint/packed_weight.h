@@ -26,6 +26,8 @@ struct WeightPacking {
   int32_t zero_offset = 0;  // kGptq: 1, or 0 in its second format
 };
 
+inline constexpr int64_t kCodesPerWord = 8;  // 4-bit codes in an int32
+
 /// The packed weight of one linear layer. in_features and out_features are multiples of 8.
 struct PackedWeight {
   WeightPacking packing;
@@ -46,8 +48,8 @@ inline constexpr int64_t kUnpackBlock = 16;
 void UnpackRows(const PackedWeight& weight, int64_t first, int64_t count, float* out);
 
 /// Returns the type of blocks (base/weight_block.h) that hold the same weights: Q4_0 if every zero
-/// is 8, else Q5_0, whose codes are those minus the zeros. nullopt if a block would have inputs of
-/// several groups, or if a scale is no f16 number. `words` are not read.
+/// is 8, else Q5_0, with codes code - zero + 16. nullopt if a block would have inputs of several
+/// groups, or if f16 cannot represent a scale. `words` are not read.
 std::optional<DType> BlocksOf(const PackedWeight& weight);
 
 /// Writes rows first .. first + count - 1 in blocks of `dtype`, which BlocksOf returned. `first`

@@ -14,6 +14,7 @@ namespace shortlist {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::string ErrorOf(const std::string& bytes) {
   const auto picture = DecodePicture(bytes);
@@ -94,6 +95,10 @@ TEST(DecodePictureTest, HugeSizeIsRejectedBeforeAllocation) {
   EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 4294967295 x 4294967295 pixels"));
   png.replace(16, 8, BigEndian(0, 4) + BigEndian(5, 4));
   EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 0 x 5 pixels"));
+  png.replace(16, 8, BigEndian(1, 4) + BigEndian(65'536, 4));
+  EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 1 x 65536 pixels, each side not in [1, 65535]"));
+  png.replace(16, 8, BigEndian(1, 4) + BigEndian(65'535, 4));
+  EXPECT_THAT(ErrorOf(png), Not(HasSubstr("not in")));  // too few rows are in the file
 
   for (const char* name : {"rgb.jpg", "progressive.jpg", "cmyk.jpg"}) {
     std::string jpeg = GoldenPictureFile(name);

@@ -146,6 +146,12 @@ TEST_F(GgufTest, Gemma3HasTheStatesOfItsCheckpoint) {
   EXPECT_EQ(RunChain(**decoder, tokens), RunChain(*original, tokens));
 }
 
+std::vector<int32_t> RawIds(const std::vector<TokenId>& ids) {
+  std::vector<int32_t> numbers;
+  for (const TokenId id : ids) numbers.push_back(Raw(id));
+  return numbers;
+}
+
 /// Ids and texts of transformers' GemmaTokenizer over the same vocabulary.
 TEST_F(GgufTest, PiecesHaveTheReferencesIds) {
   const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/gemma3.gguf"));
@@ -156,17 +162,12 @@ TEST_F(GgufTest, PiecesHaveTheReferencesIds) {
   const json golden = json::parse(
       ReadFile(SourcePath("tests/reference/golden/gguf/gemma3_ids.json"), int64_t{1} << 20)
           .value());
-  const auto raw = [](const std::vector<TokenId>& ids) {
-    std::vector<int32_t> numbers;
-    for (const TokenId id : ids) numbers.push_back(Raw(id));
-    return numbers;
-  };
   for (const json& item : golden.at("cases")) {
     const auto text = item.at("text").get<std::string>();
     SCOPED_TRACE(item.at("text").dump());
     const auto ids = (*tokenizer)->Encode(text, {.parse_special = true});
     ASSERT_TRUE(ids.ok()) << ids.status();
-    EXPECT_EQ(raw(*ids), item.at("ids").get<std::vector<int32_t>>());
+    EXPECT_EQ(RawIds(*ids), item.at("ids").get<std::vector<int32_t>>());
     EXPECT_EQ((*tokenizer)->Decode(*ids, /*shows_controls=*/true),
               item.at("decoded").get<std::string>());
   }
@@ -175,10 +176,33 @@ TEST_F(GgufTest, PiecesHaveTheReferencesIds) {
           ->EncodeSequence(golden.at("cases")[2].at("text").get<std::string>(),
                            golden.at("cases")[3].at("text").get<std::string>(), {}, {});
   ASSERT_TRUE(pair.ok()) << pair.status();
-  EXPECT_EQ(raw(pair->ids), golden.at("pair").get<std::vector<int32_t>>());
+  EXPECT_EQ(RawIds(pair->ids), golden.at("pair").get<std::vector<int32_t>>());
   // "<end_of_turn>" ends a text although the metadata only name <eos>.
   EXPECT_THAT(*ReadGenerationConfig(*source, 512)->eos_token_ids, ElementsAre(1, 19));
   EXPECT_TRUE(ChatTemplate::Load(*source).ok());
+}
+
+/// Ids of llama.cpp, and texts of the SentencePiece library.
+TEST_F(GgufTest, PiecesWithSpaceInFrontHaveTheReferencesIds) {
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/pieces.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto tokenizer = OpenTokenizer(*source);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const json golden = json::parse(
+      ReadFile(SourcePath("tests/reference/golden/gguf/pieces_ids.json"), int64_t{1} << 20)
+          .value());
+  int num_decoded = 0;
+  for (const json& item : golden.at("cases")) {
+    const auto text = item.at("text").get<std::string>();
+    SCOPED_TRACE(item.at("text").dump());
+    const auto ids = (*tokenizer)->Encode(text, {.parse_special = true});
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ(RawIds(*ids), item.at("ids").get<std::vector<int32_t>>());
+    if (!item.contains("decoded")) continue;
+    EXPECT_EQ((*tokenizer)->Decode(*ids), item.at("decoded").get<std::string>());
+    ++num_decoded;
+  }
+  EXPECT_GT(num_decoded, 10);
 }
 
 TEST_F(GgufTest, SpelledControlTokenStaysText) {
@@ -388,10 +412,7 @@ TEST_F(GgufTest, MetadataOfPiecesAreChecked) {
   EXPECT_THAT(error({no_prefix, scores({1, 2})}), HasSubstr("2 scores for 6 tokens"));
   EXPECT_THAT(error({no_prefix, scores({0, 0, 0, 0, 0, std::numeric_limits<float>::infinity()})}),
               HasSubstr("that of token 5 is not finite"));
-  EXPECT_THAT(error({scores({0, 0, 0, 0, 0, 0})}),
-              HasSubstr("add_space_prefix: \"none\" is not supported; false is"));
-  EXPECT_THAT(error({Pair("tokenizer.ggml.add_space_prefix", 7, Bytes<uint8_t>(1))}),
-              HasSubstr("add_space_prefix: \"true\" is not supported"));
+  EXPECT_EQ(error({scores({-2, -3, -0.f, -1, 0, 0})}), "");
   EXPECT_THAT(
       error({no_prefix, Pair("tokenizer.ggml.remove_extra_whitespaces", 7, Bytes<uint8_t>(1))}),
       HasSubstr("remove_extra_whitespaces: \"true\" is not supported"));

@@ -139,6 +139,47 @@ TEST_F(BlocksTest, LinearIsProductWithStoredValues) {
   }
 }
 
+/// Many tokens, whose order of computation is another on processors with a matrix unit.
+TEST_F(BlocksTest, ManyTokensHaveTheBitsOfOne) {
+  std::mt19937 rng(3);
+  ThreadPool pool(1);
+  for (const DType dtype : kBlockTypes) {
+    const int64_t block = BlockTypeOf(dtype).num_elements;
+    const struct {
+      int64_t tokens, width, rows;
+    } cases[] = {{63, block, 33},    {64, 3 * block, 32}, {65, 8 * 32 * 26, 20}, {79, 256 * 3, 300},
+                 {95, 256 * 17, 40}, {513, 256, 290},     {528, 256 * 2, 40}};
+    for (const auto& [tokens, width, rows] : cases) {
+      SCOPED_TRACE(testing::Message() << DTypeName(dtype) << ": " << tokens << " tokens, width "
+                                      << width << ", " << rows << " rows");
+      const std::vector<uint8_t> blocks = RandomBlocks(rng, dtype, rows, width);
+      std::vector<float> x = RandomFloats(rng, tokens * width);
+      x[width * 5 + 3] = std::numeric_limits<float>::quiet_NaN();
+      const MatrixView view = {blocks.data(), dtype, rows};
+      const PackedLinear packed = PackedLinear::PackBlocks({&view, 1}, width, pool);
+      ASSERT_TRUE(SetIsa(DetectIsa()));
+      std::vector<float> expected(tokens * rows);
+      for (int64_t t = 0; t < tokens; ++t) {
+        LinearCpu(packed, {x.data() + t * width}, 1, expected.data() + t * rows, false, pool);
+      }
+      for (const Isa isa : SupportedIsas()) {
+        if (isa == Isa::kScalar) continue;  // slow, and the reference of other tests
+        SCOPED_TRACE(IsaName(isa));
+        ASSERT_TRUE(SetIsa(isa));
+        std::vector<float> y(tokens * rows, 1.0f);
+        LinearCpu(packed, {x.data()}, tokens, y.data(), /*accumulate=*/true, pool);
+        for (int64_t i = 0; i < tokens * rows; ++i) {
+          if (i / rows == 5) {
+            ASSERT_TRUE(std::isnan(y[i]));
+          } else {
+            ASSERT_EQ(y[i], 1.0f + expected[i]) << "token " << i / rows << " row " << i % rows;
+          }
+        }
+      }
+    }
+  }
+}
+
 /// The largest products of each sign, which must fit the sums of 16 bits.
 TEST_F(BlocksTest, LargestCodesDoNotOverflow) {
   std::mt19937 rng(7);

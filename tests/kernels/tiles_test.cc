@@ -84,7 +84,7 @@ TileShapes RandomShapes(std::mt19937& rng) {
   return shapes;
 }
 
-enum class Product { kBf16, kBytes };
+enum class Product { kBf16, kBytes, kSignedBytes };
 
 template <typename Tiles>
 Tile Multiply(const TileShapes& shapes, Product product, const Tile& sums, const Tile& a,
@@ -96,8 +96,10 @@ Tile Multiply(const TileShapes& shapes, Product product, const Tile& sums, const
   tiles.template Load<7>(&b, kMaxTileBytes);
   if (product == Product::kBf16) {
     tiles.template MulAddBf16<0, 5, 7>();
-  } else {
+  } else if (product == Product::kBytes) {
     tiles.template MulAddBytes<0, 5, 7>();
+  } else {
+    tiles.template MulAddSignedBytes<0, 5, 7>();
   }
   tiles.template Store<0>(&out, kMaxTileBytes);
   return out;
@@ -111,13 +113,17 @@ TEST(TilesTest, ByteSumsAreExact) {
     const TileShapes shapes = RandomShapes(rng);
     const Tile sums = {}, a = RandomTile(rng, Numbers::kAnyBits),
                b = RandomTile(rng, Numbers::kAnyBits);
-    const Tile out = Multiply<PlainTiles>(shapes, Product::kBytes, sums, a, b);
+    const bool is_signed = round % 2 == 1;
+    const Tile out = Multiply<PlainTiles>(
+        shapes, is_signed ? Product::kSignedBytes : Product::kBytes, sums, a, b);
     for (int64_t m = 0; m < kMaxTileRows; ++m) {
       for (int64_t n = 0; n < kWords; ++n) {
         int32_t expected = 0;
         if (m < shapes.of[0].rows && 4 * n < shapes.of[0].row_bytes) {
           for (int64_t k = 0; k < shapes.of[5].row_bytes; ++k) {
-            expected += static_cast<int8_t>(a.bytes[m][k]) * b.bytes[k / 4][4 * n + k % 4];
+            const uint8_t byte = b.bytes[k / 4][4 * n + k % 4];
+            const int32_t factor = is_signed ? static_cast<int8_t>(byte) : int32_t{byte};
+            expected += static_cast<int8_t>(a.bytes[m][k]) * factor;
           }
         }
         ASSERT_EQ(out.IntAt(m, n), expected) << m << ", " << n;
@@ -183,7 +189,7 @@ TEST(TilesTest, AmxMatchesPlainTileBits) {
     const auto numbers = static_cast<Numbers>(round % 3);
     const Tile sums = RandomSums(rng, numbers), a = RandomTile(rng, numbers),
                b = RandomTile(rng, numbers);
-    for (const Product product : {Product::kBf16, Product::kBytes}) {
+    for (const Product product : {Product::kBf16, Product::kBytes, Product::kSignedBytes}) {
       const Tile unit = Multiply<AmxTiles>(shapes, product, sums, a, b);
       const Tile plain = Multiply<PlainTiles>(shapes, product, sums, a, b);
       for (int64_t m = 0; m < kMaxTileRows; ++m) {

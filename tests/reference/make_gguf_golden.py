@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
 """Writes golden/gguf: blocks of every type of GGUF tensor with their values, and small models as GGUF files.
 
-usage: tests/reference/make_gguf_golden.py    (needs gguf, numpy, safetensors, tokenizers and transformers)
+usage: tests/reference/make_gguf_golden.py    (needs gguf, llama-cpp-python, numpy, safetensors,
+    sentencepiece, tokenizers and transformers)
 blocks.json   by type: random blocks, and what gguf.quants.dequantize makes of them, as hexadecimal bytes of f32
 llama.gguf    golden/llama_mha, with the rows of q and k in llama.cpp's order (its convert_hf_to_gguf.py: permute)
 parts-*.gguf  the same in two files
 gemma3.gguf   golden/decoders/gemma3.json, with 1 added to the weights of norms, and a SentencePiece vocabulary as
               llama.cpp's convert_hf_to_gguf.py writes it (_create_vocab_sentencepiece)
 gemma3_ids.json   texts, and what transformers' GemmaTokenizer over the same vocabulary makes of them
+pieces.gguf   a SentencePiece vocabulary with a space before each text, as of Llama 2, and no layers
+pieces_ids.json   texts, what llama.cpp makes of them with this file, and the text that the sentencepiece library makes
+              of the ids, which are its own too unless there are added tokens
 """
 
+import io
 import json
 import tempfile
 from pathlib import Path
 
 import gguf
+import llama_cpp
 import numpy as np
+import sentencepiece
 from gguf.quants import dequantize
 from safetensors.numpy import load_file
 from tiny_models import weights as golden_weights
@@ -186,6 +193,51 @@ def write_gemma3(path):
     write_gemma_ids(path.with_name("gemma3_ids.json"), pieces, types)
 
 
+def write_pieces(path):
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([line for text in CORPUS for line in text.split("\n") if line]), model_writer=trained,
+        model_type="bpe", vocab_size=400, byte_fallback=True, remove_extra_whitespaces=False, add_dummy_prefix=True,
+        normalization_rule_name="identity", allow_whitespace_only_pieces=True, hard_vocab_limit=False, minloglevel=2)  # fmt: skip
+    model = sentencepiece.SentencePieceProcessor(model_proto=trained.getvalue())
+    pieces = [model.id_to_piece(i) for i in range(model.vocab_size())]
+    scores = [model.get_score(i) for i in range(len(pieces))]
+    types = [2 if model.is_unknown(i) else 3 if model.is_control(i) else 6 if model.is_byte(i) else 1
+             for i in range(len(pieces))]
+    # A chat model's added tokens.
+    pieces, scores, types = pieces + ["<|user|>", "<|end|>"], scores + [-1000.0] * 2, types + [4, 3]
+    writer = gguf.GGUFWriter(path, "llama")
+    for add, value in ((writer.add_context_length, 64), (writer.add_embedding_length, 8), (writer.add_block_count, 1),
+                       (writer.add_feed_forward_length, 8), (writer.add_head_count, 1), (writer.add_head_count_kv, 1),
+                       (writer.add_layer_norm_rms_eps, 1e-5), (writer.add_rope_dimension_count, 8)):
+        add(value)
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(pieces)
+    writer.add_token_scores(scores)
+    writer.add_token_types(types)
+    writer.add_bos_token_id(pieces.index("<s>"))
+    writer.add_eos_token_id(pieces.index("</s>"))
+    writer.add_unk_token_id(pieces.index("<unk>"))
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(False)
+    writer.add_tensor("token_embd.weight", np.zeros((len(pieces), 8), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    peer = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
+    cases = []
+    for text in TEXTS + ["<|user|>Hello<|end|> there", " <|user|> a <|end|>", "a<s>b</s> c", "<|user|>"]:
+        ids = peer.tokenize(text.encode(), add_bos=True, special=True)
+        case = {"text": text, "ids": ids}
+        if all(types[i] in (1, 6) for i in ids[1:]):
+            assert ids[1:] == model.encode(text), text
+            case["decoded"] = model.decode(ids[1:])
+        cases.append(case)
+    path.with_name("pieces_ids.json").write_text(json.dumps({"cases": cases}, separators=(",", ":")) + "\n")
+
+
 def main():
     random = np.random.default_rng(7)
     golden = {}
@@ -197,6 +249,7 @@ def main():
     write_llama(GOLDEN / "gguf/llama.gguf")
     write_llama(GOLDEN / "gguf/parts.gguf", split_max_tensors=11)
     write_gemma3(GOLDEN / "gguf/gemma3.gguf")
+    write_pieces(GOLDEN / "gguf/pieces.gguf")
 
 
 if __name__ == "__main__":

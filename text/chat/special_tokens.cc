@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/json_tokenizer.h"
 #include "text/tokenizer/tokenizer_class.h"
 
@@ -70,31 +71,22 @@ absl::Status AddNamed(const std::string& path, const json& file, Tokens& standar
   return absl::OkStatus();
 }
 
-/// Adds the standard tokens of the tokenizer class that `config` does not mention.
+/// Adds the standard tokens of the tokenizer class that neither `config` nor `standard` has.
 absl::Status AddTokensOfClass(const ModelSource& source, const json& config, Tokens& standard) {
   constexpr char kTokenizer[] = "tokenizer.json";
-  SHORTLIST_ASSIGN_OR_RETURN(const auto model_config, source.ReadObject("config.json"));
-  const auto read_missing = [&](const json& document) -> absl::StatusOr<Tokens> {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        const ClassParts parts,
-        PartsOfClass(document, config, model_config.value_or(json::object())));
-    Tokens missing;
-    for (const auto& [name, content] : parts.special_tokens) {
-      if (!IsOneOf(name, kStandard) || config.contains(std::string(name))) continue;
-      missing.emplace(name, content);
-    }
-    return missing;
-  };
-  // Most files name all tokens. Then the large tokenizer.json is not read.
-  SHORTLIST_ASSIGN_OR_RETURN(Tokens missing, read_missing(json::object()));
-  if (!missing.empty() && source.Contains(kTokenizer)) {
-    SHORTLIST_ASSIGN_OR_RETURN(const json document,
-                               source.ReadJson(kTokenizer, kMaxTokenizerJsonBytes));
-    if (document.is_object()) {
-      SHORTLIST_ASSIGN_OR_RETURN(missing, read_missing(document));
-    }
+  SHORTLIST_ASSIGN_OR_RETURN(const auto model_file, source.ReadObject("config.json"));
+  const json model_config = model_file.value_or(json::object());
+  json document = json::object();
+  if (ClassDependsOnDocument(config, model_config) && source.Contains(kTokenizer)) {
+    SHORTLIST_ASSIGN_OR_RETURN(document, source.ReadJson(kTokenizer, kMaxTokenizerJsonBytes));
+    if (!document.is_object()) document = json::object();
   }
-  standard.merge(missing);
+  const absl::StatusOr<ClassParts> parts = PartsOfClass(document, config, model_config);
+  if (!parts.ok()) return Within(source.PathOf("tokenizer_config.json"), parts.status());
+  for (const auto& [name, content] : parts->special_tokens) {
+    if (!IsOneOf(name, kStandard) || config.contains(std::string(name))) continue;
+    standard.emplace(name, content);
+  }
   return absl::OkStatus();
 }
 

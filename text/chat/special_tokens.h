@@ -17,8 +17,9 @@ namespace shortlist {
 /// - members of the objects additional_special_tokens and extra_special_tokens; if there are
 ///   neither such members nor other texts, those of model_specific_special_tokens.
 ///
-/// The tokenizer class (text/tokenizer/tokenizer_class.h) gives the standard tokens that
-/// tokenizer_config.json does not mention, even as null.
+/// Standard tokens that both files lack are those of the tokenizer class, in the version of
+/// transformers that text/tokenizer/tokenizer_class.h names. A member that is null counts as
+/// present.
 ///
 /// A list of extra tokens names none. special_tokens_map.json is ignored if the config has
 /// added_tokens_decoder. Otherwise its members override those of the config, except that its other

@@ -10,6 +10,7 @@
 
 namespace shortlist {
 
+/// Largest tokenizer.json that is read.
 inline constexpr int64_t kMaxTokenizerJsonBytes = int64_t{256} << 20;
 
 /// Returns the tokenizer that a tokenizer.json (of Hugging Face's `tokenizers`) describes. `config`
@@ -26,8 +27,8 @@ inline constexpr int64_t kMaxTokenizerJsonBytes = int64_t{256} << 20;
 ///
 /// Decoding differs from the library's where it depends on several tokens: broken UTF-8 becomes
 /// U+FFFD as in Tokenizer::Decode, and a word's end at the end of a text (CLIP) becomes a space. A
-/// special token with `normalized` is left out of decoded text as others are. The library keeps it
-/// if the normalizer changes its spelling, which it then takes for an ordinary token's.
+/// special token with `normalized` is left out of decoded text, as others are. The library keeps it
+/// if the normalizer changes its text.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(
     const nlohmann::json& document, const nlohmann::json& config,
     const nlohmann::json& model_config = nlohmann::json::object());

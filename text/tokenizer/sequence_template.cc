@@ -19,6 +19,8 @@ namespace {
 using nlohmann::json;
 using Part = SequenceTemplate::Part;
 
+constexpr size_t kMaxParts = 1000;  // of a template; real ones have a few
+
 /// Checks that a template names sequence A once, and a template of a pair B once too.
 absl::Status CheckTexts(const std::vector<Part>& parts, bool has_second, const char* name) {
   int num_first = 0, num_second = 0;
@@ -42,6 +44,10 @@ absl::Status AppendTokens(const json& special_tokens, const std::string& name, i
   for (const json& id : *ids) {
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t value,
                                ToInteger(id, "ids of " + name, 0, kMaxVocabularySize - 1));
+    if (parts.size() >= kMaxParts) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a template of more than ", kMaxParts, " tokens"));
+    }
     parts.push_back(SequenceTemplate::Token(TokenId{static_cast<int32_t>(value)}, type_id));
   }
   return absl::OkStatus();

@@ -327,6 +327,10 @@ json MemberOrNull(const json& object, const char* name) {
 
 }  // namespace
 
+bool ClassDependsOnDocument(const json& config, const json& model_config) {
+  return ClassName(config, model_config) == "LlamaTokenizer";
+}
+
 bool GivesTokenTypes(std::string_view class_name, std::string_view model_type) {
   if (class_name.ends_with("Fast")) class_name.remove_suffix(4);
   if (!class_name.empty()) return HasWord(kTypedClasses, class_name);
@@ -355,8 +359,8 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
       SHORTLIST_ASSIGN_OR_RETURN(parts, built->build(config, std::move(parts)));
     }
   }
-  // ALBERT's class uses the template of the file if there is one. RemBERT's class uses its own only
-  // if there is one.
+  // ALBERT's class uses the template of the file if there is one. RemBERT's class replaces a
+  // template of the file, and adds none.
   const bool has_template = !MemberOrNull(document, "post_processor").is_null();
   if (rule != nullptr && ((rule->build == BuildAlbert && has_template) ||
                           (rule->build == BuildRemBert && !has_template))) {

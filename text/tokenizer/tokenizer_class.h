@@ -48,6 +48,9 @@ struct ClassParts {
   std::vector<std::string> warnings;
 };
 
+/// True if the class that PartsOfClass() applies depends on tokenizer.json.
+bool ClassDependsOnDocument(const nlohmann::json& config, const nlohmann::json& model_config);
+
 /// True if the tokenizer class `class_name` gives token types to a pair of texts. An empty name
 /// means the usual class of `model_type`. True if both are empty.
 bool GivesTokenTypes(std::string_view class_name, std::string_view model_type);

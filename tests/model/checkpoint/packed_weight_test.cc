@@ -77,6 +77,14 @@ std::pair<std::vector<RawTensor>, RawTensor> GoldenLayer(const std::string& name
   return layer;
 }
 
+RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name) {
+  for (RawTensor& tensor : tensors) {
+    if (tensor.name == name) return tensor;
+  }
+  ADD_FAILURE() << name;
+  return tensors.front();
+}
+
 struct GoldenCase {
   const char* name;
   WeightPacking packing;
@@ -89,6 +97,9 @@ class PackedWeightTest : public testing::Test {
     dir_.Write("model.safetensors", FileOf(tensors));
     Checkpoint checkpoint =
         Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
+    // Damage is an error of Load, also after it has been met here.
+    checkpoint.KeepBlocks();
+    checkpoint.StoredBlocks("x.weight", shape[0], shape[1], pool_);
     const auto loaded = checkpoint.Load("x.weight", shape, dtype, pool_);
     if (loaded.ok()) {
       EXPECT_TRUE(checkpoint.CheckNothingUnknown().ok());
@@ -149,8 +160,6 @@ std::vector<float> DecodedBlocks(Checkpoint& checkpoint, DType dtype, ThreadPool
   return values;
 }
 
-RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name);
-
 TEST_F(PackedWeightTest, BlocksHaveTheSameWeights) {
   WeightPacking act_order = kGptq16, one_group = kGptq16, no_offset = kGptq16;
   act_order.act_order = true;
@@ -181,16 +190,17 @@ TEST_F(PackedWeightTest, BlocksHaveTheSameWeights) {
       {"gptq", kGptq16, keep, std::nullopt},  // two groups in a block
       {"gptq_act_order", act_order, keep, std::nullopt},
   };
+  int index = 0;
   for (const auto& [name, packing, change, blocks] : cases) {
-    SCOPED_TRACE(std::string(name) + " " + std::to_string(&packing - &cases[0].packing));
+    SCOPED_TRACE(std::string(name) + ", case " + std::to_string(index++));
     std::vector<RawTensor> tensors = GoldenLayer(name).first;
     change(tensors);
     const Matrix want = Load(tensors, packing, DType::kF32).value();
     Checkpoint checkpoint =
         Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), packing).value();
-    EXPECT_EQ(checkpoint.StoredBlocks("x.weight"), std::nullopt);
-    checkpoint.KeepBlocks(pool_);
-    ASSERT_EQ(checkpoint.StoredBlocks("x.weight"), blocks);
+    EXPECT_EQ(checkpoint.StoredBlocks("x.weight", 40, 64, pool_), std::nullopt);
+    checkpoint.KeepBlocks();
+    ASSERT_EQ(checkpoint.StoredBlocks("x.weight", 40, 64, pool_), blocks);
     if (!blocks) continue;
     EXPECT_EQ(DecodedBlocks(checkpoint, *blocks, pool_),
               std::vector<float>(want.floats(), want.floats() + want.num_elements()));
@@ -200,25 +210,26 @@ TEST_F(PackedWeightTest, BlocksHaveTheSameWeights) {
   }
 }
 
-TEST_F(PackedWeightTest, ScalesBeyondF16AreNotKeptInBlocks) {
-  std::vector<RawTensor> tensors = GoldenLayer("awq").first;
-  RawTensor& scales = Named(tensors, "x.scales");
-  std::vector<float> values(scales.bytes.size() / 2, 0.5f);
-  values.back() = 0.1f;
-  scales.dtype_name = "F32";
-  scales.bytes.assign(reinterpret_cast<const char*>(values.data()), 4 * values.size());
-  ASSERT_TRUE(Load(tensors, kAwq32, DType::kF32).ok());
-  Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), kAwq32).value();
-  checkpoint.KeepBlocks(pool_);
-  EXPECT_EQ(checkpoint.StoredBlocks("x.weight"), std::nullopt);
-}
-
-RawTensor& Named(std::vector<RawTensor>& tensors, const std::string& name) {
-  for (RawTensor& tensor : tensors) {
-    if (tensor.name == name) return tensor;
+TEST_F(PackedWeightTest, ScalesThatF16CannotRepresentAreNotKeptInBlocks) {
+  for (const auto& [scale, blocks] :
+       {std::pair(0.1f, std::optional<DType>()), std::pair(1e6f, std::optional<DType>()),
+        std::pair(0.25f, std::optional(DType::kQ50)),
+        std::pair(0x1p-24f, std::optional(DType::kQ50))}) {  // the least subnormal number
+    SCOPED_TRACE(scale);
+    std::vector<RawTensor> tensors = GoldenLayer("awq").first;
+    RawTensor& scales = Named(tensors, "x.scales");
+    std::vector<float> values(scales.bytes.size() / 2, 0.5f);
+    values.back() = scale;
+    scales.dtype_name = "F32";
+    scales.bytes.assign(reinterpret_cast<const char*>(values.data()), 4 * values.size());
+    const Matrix want = Load(tensors, kAwq32, DType::kF32).value();
+    Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), kAwq32).value();
+    checkpoint.KeepBlocks();
+    ASSERT_EQ(checkpoint.StoredBlocks("x.weight", 40, 64, pool_), blocks);
+    if (!blocks) continue;
+    EXPECT_EQ(DecodedBlocks(checkpoint, *blocks, pool_),
+              std::vector<float>(want.floats(), want.floats() + want.num_elements()));
   }
-  ADD_FAILURE() << name;
-  return tensors.front();
 }
 
 TEST_F(PackedWeightTest, DamagedLayersAreRejectedWithReason) {

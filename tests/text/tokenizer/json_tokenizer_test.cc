@@ -172,6 +172,15 @@ TEST(JsonTokenizerTest, RejectsByName) {
         HasSubstr("is not one character"));
   }
   EXPECT_THAT(Error(With("/decoder", {{"type", "CTC"}})), HasSubstr("decoder: type \"CTC\""));
+  // A small file of many references to a long token.
+  const json token = {{"SpecialToken", {{"id", "t"}}}};
+  json single(200, token);
+  single.push_back({{"Sequence", {{"id", "A"}}}});
+  const json bomb = {{"type", "TemplateProcessing"},
+                     {"single", single},
+                     {"special_tokens", {{"t", {{"ids", json(200, 0)}}}}}};
+  EXPECT_THAT(Error(With("/post_processor", bomb)),
+              HasSubstr("post_processor: a template of more than 1000 tokens"));
   EXPECT_THAT(Error(With("/post_processor", {{"type", "Magic"}})),
               HasSubstr("post_processor: type"));
   EXPECT_THAT(Error(With("/post_processor",
