@@ -46,11 +46,14 @@ absl::StatusOr<Picture> Decode(std::string_view bytes) {
 }  // namespace
 
 absl::Status CheckPictureSize(const char* format, int64_t width, int64_t height) {
-  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        format, ": ", width, " x ", height, " pixels, each side not in [1, ", kMaxSide, "]"));
+  if (height > kMaxRows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(format, ": ", height, " rows of pixels, more than ", kMaxRows));
   }
-  if (width * height <= kMaxPixels) return absl::OkStatus();
+  // Neither is above 2^32, so an admitted width times any height does not overflow.
+  if (width >= 1 && height >= 1 && width <= kMaxPixels && width * height <= kMaxPixels) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(format, ": ", width, " x ", height, " pixels, not in [1, ", kMaxPixels, "]"));
 }

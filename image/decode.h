@@ -14,9 +14,9 @@ namespace shortlist {
 inline constexpr int64_t kMaxPictureBytes = int64_t{32} << 20;
 /// Maximum size of a decoded picture: 64 MiB of RGB, or 85 MiB while it has an alpha channel.
 inline constexpr int64_t kMaxPixels = (int64_t{64} << 20) / 3;
-/// Maximum width and height, which JPEG cannot exceed. Each row has a cost of its own: a PNG of one
-/// column and kMaxPixels rows takes ten times as long as a square one.
-inline constexpr int64_t kMaxSide = 65'535;
+/// Maximum height: each row of a PNG has a cost of its own, and one column of kMaxPixels rows takes
+/// ten times as long as a square. A JPEG cannot have more.
+inline constexpr int64_t kMaxRows = 65'535;
 /// Maximum additional memory of libjpeg: all coefficients of a progressive file.
 inline constexpr int64_t kMaxJpegBytes = int64_t{192} << 20;
 /// Maximum memory of libwebp: 4 bytes a pixel of a lossless file, and the tables of its up to
@@ -43,7 +43,7 @@ inline constexpr int64_t kMaxWebpBytes = int64_t{768} << 20;
 ///
 /// InvalidArgument names format and reason: a file that is too long, empty, truncated, broken, of
 /// another format (named if known), an animated WebP, or one of more than kMaxPixels or
-/// kMaxSide.
+/// kMaxRows.
 /// ResourceExhausted if memory is exhausted. Any thread.
 absl::StatusOr<Picture> DecodePicture(std::string_view bytes);
 

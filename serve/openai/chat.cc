@@ -82,8 +82,14 @@ absl::StatusOr<ordered_json> ReadMessage(const json& message, const ordered_json
     SHORTLIST_ASSIGN_OR_RETURN(copy["tool_calls"],
                                ReadToolCalls(ordered["tool_calls"], where, chat_template));
   }
-  copy["content"] = "";
-  if (has_content) {
+  if (!has_content) {
+    // As in transformers, where templates may ask whether a message with tool calls has content.
+    if (has_calls) {
+      copy.erase("content");
+    } else {
+      copy["content"] = "";
+    }
+  } else {
     const ContentForm form =
         chat_template != nullptr ? chat_template->content_form(role) : ContentForm{};
     SHORTLIST_ASSIGN_OR_RETURN(copy["content"], ReadContent(message["content"], where, form));

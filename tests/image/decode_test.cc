@@ -92,13 +92,13 @@ TEST(DecodePictureTest, HugeSizeIsRejectedBeforeAllocation) {
   png.replace(16, 8, BigEndian(60'000, 4) + BigEndian(60'000, 4));
   EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 60000 x 60000 pixels, not in [1, 22369621]"));
   png.replace(16, 8, BigEndian(0xffff'ffff, 4) + BigEndian(0xffff'ffff, 4));
-  EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 4294967295 x 4294967295 pixels"));
+  EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 4294967295 rows of pixels"));
   png.replace(16, 8, BigEndian(0, 4) + BigEndian(5, 4));
   EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 0 x 5 pixels"));
   png.replace(16, 8, BigEndian(1, 4) + BigEndian(65'536, 4));
-  EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 1 x 65536 pixels, each side not in [1, 65535]"));
+  EXPECT_THAT(ErrorOf(png), HasSubstr("PNG: 65536 rows of pixels, more than 65535"));
   png.replace(16, 8, BigEndian(1, 4) + BigEndian(65'535, 4));
-  EXPECT_THAT(ErrorOf(png), Not(HasSubstr("not in")));  // too few rows are in the file
+  EXPECT_THAT(ErrorOf(png), Not(HasSubstr("rows of pixels")));  // too few rows are in the file
 
   for (const char* name : {"rgb.jpg", "progressive.jpg", "cmyk.jpg"}) {
     std::string jpeg = GoldenPictureFile(name);

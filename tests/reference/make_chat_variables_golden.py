@@ -66,6 +66,7 @@ CLASS_CASES = [
     ("LlamaTokenizer", "bytes", {}),
     ("LlamaTokenizer", "marks", {}),
     ("LlamaTokenizer", "marks", {"unk_token": None, "bos_token": "<b>", "image_token": "<image>"}),
+    ("CodeLlamaTokenizer", "marks", {"suffix_token": "<s>"}),
     ("GemmaTokenizer", "marks", {"mask_token": "<m>"}),
     ("PreTrainedTokenizerFast", "bytes", {}),
 ]

@@ -297,6 +297,10 @@ def cases():
     # The model's unknown token is that of the class.
     for named in [{}, {"unk_token": "<unk>"}, {"unk_token": SPECIAL | {"content": "<unk>"}}]:
         case(f"CLIP {named}", "clip", ["ab AB", "x ab", "abx"], {"tokenizer_class": "CLIPTokenizer"} | named)
+    # A class that is built anew takes all flags of an added token from the config.
+    for name in ["GPT2Tokenizer", "Qwen2Tokenizer", "GPTNeoXTokenizer"]:
+        for named in [{}, {"pad_token": "<u>"}]:
+            case(f"{name} not special in config {named}", "bytes+special_u", texts, {"tokenizer_class": name} | added(u) | named)
     # RemBERT's class replaces a template, but adds none.
     for named in [{}, {"cls_token": "[MASK]"}, {"tokenizer_class": "RemBertTokenizerFast", "sep_token": "<pad>"}]:
         case(f"RemBERT {named}", "rembert_with_ends", PIECES, {"tokenizer_class": "RemBertTokenizer"} | named)
@@ -320,7 +324,10 @@ def answer(row, documents):
 def main():
     with_u = Tokenizer.from_str(DOCUMENTS["bytes"].to_str())
     with_u.add_tokens([AddedToken("<u>", normalized=False)])
-    documents = {name: json.loads(document.to_str()) for name, document in (DOCUMENTS | {"bytes+u": with_u}).items()}
+    special_u = Tokenizer.from_str(DOCUMENTS["bytes"].to_str())
+    special_u.add_special_tokens([AddedToken("<u>", normalized=False)])
+    more = {"bytes+u": with_u, "bytes+special_u": special_u}
+    documents = {name: json.loads(document.to_str()) for name, document in (DOCUMENTS | more).items()}
     rows = cases()
     known = {}
     if OUT.exists():

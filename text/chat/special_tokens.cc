@@ -71,7 +71,7 @@ absl::Status AddNamed(const std::string& path, const json& file, Tokens& standar
   return absl::OkStatus();
 }
 
-/// Adds the standard tokens of the tokenizer class that neither `config` nor `standard` has.
+/// Adds the tokens of the tokenizer class that neither `config` nor `standard` has.
 absl::Status AddTokensOfClass(const ModelSource& source, const json& config, Tokens& standard) {
   constexpr char kTokenizer[] = "tokenizer.json";
   SHORTLIST_ASSIGN_OR_RETURN(const auto model_file, source.ReadObject("config.json"));
@@ -84,7 +84,7 @@ absl::Status AddTokensOfClass(const ModelSource& source, const json& config, Tok
   const absl::StatusOr<ClassParts> parts = PartsOfClass(document, config, model_config);
   if (!parts.ok()) return Within(source.PathOf("tokenizer_config.json"), parts.status());
   for (const auto& [name, content] : parts->special_tokens) {
-    if (!IsOneOf(name, kStandard) || config.contains(std::string(name))) continue;
+    if (name == kAdditionalTokens || config.contains(std::string(name))) continue;
     standard.emplace(name, content);
   }
   return absl::OkStatus();

@@ -17,7 +17,7 @@ namespace shortlist {
 /// - members of the objects additional_special_tokens and extra_special_tokens; if there are
 ///   neither such members nor other texts, those of model_specific_special_tokens.
 ///
-/// Standard tokens that both files lack are those of the tokenizer class, in the version of
+/// Tokens that both files lack are those of the tokenizer class, in the version of
 /// transformers that text/tokenizer/tokenizer_class.h names. A member that is null counts as
 /// present.
 ///

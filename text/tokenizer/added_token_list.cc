@@ -37,15 +37,16 @@ int64_t NumEmbeddings(const json& model_config) {
 /// Collects added tokens; each has its own id.
 class AddedTokenList {
  public:
-  /// `named_are_plain`: named tokens are special and have no other flag, whatever the files say.
-  AddedTokenList(const Vocabulary& vocabulary, int64_t num_embeddings, bool named_are_plain)
+  AddedTokenList(const Vocabulary& vocabulary, int64_t num_embeddings, const ClassParts& parts)
       : vocabulary_(vocabulary),
         num_embeddings_(num_embeddings),
-        named_are_plain_(named_are_plain),
+        named_are_plain_(parts.special_tokens_are_plain),
+        stay_special_(!parts.is_built),
         next_id_(vocabulary.size()) {}
 
-  /// Adds `token`. A token of the same spelling that is already present takes the flags of `token`
-  /// and stays special if it was. InvalidArgument for an id that is not the token's own.
+  /// Adds `token`. A token of the same spelling that is already present takes the flags of `token`.
+  /// It stays special if it was, unless the class is built anew. InvalidArgument for an id that is
+  /// not the token's own.
   absl::Status Add(AddedToken token) {
     SHORTLIST_RETURN_IF_ERROR(CheckId(token));
     const auto known = index_of_.find(token.content);
@@ -53,7 +54,7 @@ class AddedTokenList {
       Append(std::move(token));
     } else {
       AddedToken& old = tokens_[known->second];
-      token.special |= old.special;
+      token.special |= old.special && stay_special_;
       old = std::move(token);
     }
     return absl::OkStatus();
@@ -125,7 +126,8 @@ class AddedTokenList {
 
   const Vocabulary& vocabulary_;
   const int64_t num_embeddings_;
-  const bool named_are_plain_;
+  const bool named_are_plain_;  // special and without other flags, whatever the files say
+  const bool stay_special_;
   int32_t next_id_;  // above all ids in use
   std::vector<AddedToken> tokens_;
   std::vector<std::string> warnings_;
@@ -160,7 +162,7 @@ absl::StatusOr<std::vector<NamedToken>> ReadNamedTokens(const json& config, cons
 absl::StatusOr<AddedTokens> ReadAddedTokens(const json& document, const json& config,
                                             const json& model_config, const ClassParts& parts,
                                             const Vocabulary& vocabulary) {
-  AddedTokenList tokens(vocabulary, NumEmbeddings(model_config), parts.special_tokens_are_plain);
+  AddedTokenList tokens(vocabulary, NumEmbeddings(model_config), parts);
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(document, "added_tokens"));
   for (const json& member : *members) {
     SHORTLIST_ASSIGN_OR_RETURN(AddedToken token, ParseAddedToken(member));

@@ -357,6 +357,7 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
     WarnOfClass(built, document, config, model_config, parts);
     if (built != nullptr) {
       SHORTLIST_ASSIGN_OR_RETURN(parts, built->build(config, std::move(parts)));
+      parts.is_built = true;
     }
   }
   // ALBERT's class uses the template of the file if there is one. RemBERT's class replaces a

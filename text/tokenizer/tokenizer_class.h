@@ -39,6 +39,9 @@ struct ClassParts {
   /// Default special tokens of the class, by member name, used for members that
   /// tokenizer_config.json lacks. Several may have the name kAdditionalTokens.
   std::vector<std::pair<std::string_view, std::string_view>> special_tokens;
+  /// A class of transformers 5 builds the tokenizer anew: of a token that both files have, nothing
+  /// in tokenizer.json counts.
+  bool is_built = false;
   /// How special tokens are read: see ReadSpecialTokensOfConfig.
   bool as_transformers_4 = false;
   /// The class adds every named special token again, as a special one without lstrip, rstrip and

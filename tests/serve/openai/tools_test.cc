@@ -76,6 +76,23 @@ TEST_F(ToolsTest, TemplateGetsToolsCallsAndResults) {
       "user: Sure?\nassistant:");
 }
 
+TEST_F(ToolsTest, MessageOfToolCallsAloneHasNoContent) {
+  StartWith(
+      "{% if tools %}{% endif %}{% for m in messages %}{{ m.role }} "
+      "{{ 'content' in m }}{% if m.tool_calls %} {{ m.tool_calls[0].function.name }}{% endif %}\n"
+      "{% endfor %}");
+  json body = Chat();
+  for (int round = 0; round < 2; ++round) {
+    const HttpReply reply = Connect().Post("/v1/chat/completions", body);
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(LastPrompt(), "user True\nassistant False weather\ntool True\nuser True\n");
+    body["messages"][1].erase("content");  // null and missing are alike
+  }
+  body["messages"][1].erase("tool_calls");
+  ASSERT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  EXPECT_EQ(LastPrompt(), "user True\nassistant True\ntool True\nuser True\n");
+}
+
 /// The same conversation in the words of /v1/responses.
 json Response() {
   return {{"input",
