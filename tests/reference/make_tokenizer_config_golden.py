@@ -112,6 +112,12 @@ def clip():
     return result
 
 
+def bert_with(normalized, special):
+    result = bert()
+    result.add_tokens([AddedToken("Hello", normalized=normalized, special=special)])
+    return result
+
+
 def rembert_with_ends():
     result = Tokenizer.from_str(unigram(["<pad>", "[CLS]", "<unk>", "[SEP]", "[MASK]"]).to_str())
     result.post_processor = processors.TemplateProcessing(single="$A [SEP]", pair="$A [SEP] $B", special_tokens=[("[SEP]", 3)])
@@ -130,6 +136,8 @@ DOCUMENTS = {
     "xlnet": unigram(["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]),
     "albert_with_ends": albert_with_ends(), "qwen": qwen(), "neox_with_ends": neox_with_ends(), "clip": clip(),
     "rembert_with_ends": rembert_with_ends(),
+    **{f"bert_{'normalized' if normalized else 'raw'}{'_special' if special else ''}": bert_with(normalized, special)
+       for normalized in (False, True) for special in (False, True)},
 }
 WORDS = ["Hello ABC", "café KAFÉ", "你好 abc", "hello\u0000!-x"]
 BYTES = ["ab ab", " ab", "x12 345", "  two", "a<u>ab <s> ab <|endoftext|>b", "naïve 's 'S\n\n ab", ""]
@@ -301,6 +309,13 @@ def cases():
     for name in ["GPT2Tokenizer", "Qwen2Tokenizer", "GPTNeoXTokenizer"]:
         for named in [{}, {"pad_token": "<u>"}]:
             case(f"{name} not special in config {named}", "bytes+special_u", texts, {"tokenizer_class": name} | added(u) | named)
+    # Which file's `normalized` counts.
+    for name in ["BertTokenizer", "PreTrainedTokenizerFast"]:
+        for document in ["bert_raw", "bert_normalized", "bert_raw_special", "bert_normalized_special"]:
+            token = json.loads(DOCUMENTS[document].to_str())["added_tokens"][-1]
+            index, token["normalized"] = str(token.pop("id")), not token["normalized"]
+            case(f"{name} with another normalized", document, ["abc Hello hello", "abcHelloabc", "abchelloabc"],
+                 {"tokenizer_class": name, "added_tokens_decoder": {index: token}}, 4, {"transformers_version": "4.44.0"})
     # RemBERT's class replaces a template, but adds none.
     for named in [{}, {"cls_token": "[MASK]"}, {"tokenizer_class": "RemBertTokenizerFast", "sep_token": "<pad>"}]:
         case(f"RemBERT {named}", "rembert_with_ends", PIECES, {"tokenizer_class": "RemBertTokenizer"} | named)

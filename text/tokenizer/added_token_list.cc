@@ -40,13 +40,13 @@ class AddedTokenList {
   AddedTokenList(const Vocabulary& vocabulary, int64_t num_embeddings, const ClassParts& parts)
       : vocabulary_(vocabulary),
         num_embeddings_(num_embeddings),
-        named_are_plain_(parts.special_tokens_are_plain),
-        stay_special_(!parts.is_built),
+        parts_(parts),
         next_id_(vocabulary.size()) {}
 
   /// Adds `token`. A token of the same spelling that is already present takes the flags of `token`.
-  /// It stays special if it was, unless the class is built anew. InvalidArgument for an id that is
-  /// not the token's own.
+  /// It stays special if it was, unless the class is built anew. Under transformers 4, the first
+  /// `normalized` of a special token counts, and that of another token stays true. InvalidArgument
+  /// for an id that is not the token's own.
   absl::Status Add(AddedToken token) {
     SHORTLIST_RETURN_IF_ERROR(CheckId(token));
     const auto known = index_of_.find(token.content);
@@ -54,7 +54,10 @@ class AddedTokenList {
       Append(std::move(token));
     } else {
       AddedToken& old = tokens_[known->second];
-      token.special |= old.special && stay_special_;
+      token.special |= old.special && !parts_.is_built;
+      if (parts_.as_transformers_4) {
+        token.normalized = old.normalized || (token.normalized && !token.special);
+      }
       old = std::move(token);
     }
     return absl::OkStatus();
@@ -65,7 +68,7 @@ class AddedTokenList {
     const auto known = index_of_.find(named.token.content);
     if (known != index_of_.end()) {
       AddedToken& token = tokens_[known->second];
-      if (named_are_plain_) {
+      if (parts_.special_tokens_are_plain) {
         token = PlainSpecialToken(token.content, token.id);
       } else {
         token.special |= named.makes_special;
@@ -77,7 +80,8 @@ class AddedTokenList {
       if (next_id_ >= num_embeddings_) return named.is_default ? void() : Warn(named);
       id = next_id_;
     }
-    AddedToken token = named_are_plain_ ? PlainSpecialToken(named.token.content, *id) : named.token;
+    AddedToken token =
+        parts_.special_tokens_are_plain ? PlainSpecialToken(named.token.content, *id) : named.token;
     token.id = *id;
     Append(std::move(token));
   }
@@ -126,8 +130,7 @@ class AddedTokenList {
 
   const Vocabulary& vocabulary_;
   const int64_t num_embeddings_;
-  const bool named_are_plain_;  // special and without other flags, whatever the files say
-  const bool stay_special_;
+  const ClassParts& parts_;
   int32_t next_id_;  // above all ids in use
   std::vector<AddedToken> tokens_;
   std::vector<std::string> warnings_;

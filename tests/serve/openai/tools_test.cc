@@ -79,18 +79,19 @@ TEST_F(ToolsTest, TemplateGetsToolsCallsAndResults) {
 TEST_F(ToolsTest, MessageOfToolCallsAloneHasNoContent) {
   StartWith(
       "{% if tools %}{% endif %}{% for m in messages %}{{ m.role }} "
-      "{{ 'content' in m }}{% if m.tool_calls %} {{ m.tool_calls[0].function.name }}{% endif %}\n"
+      "{{ 'content' in m }}{% if m.role == 'tool' %} {{ m.content }}{% endif %}{% if m.tool_calls "
+      "%} {{ m.tool_calls[0].function.name }}{% endif %}|"
       "{% endfor %}");
   json body = Chat();
   for (int round = 0; round < 2; ++round) {
     const HttpReply reply = Connect().Post("/v1/chat/completions", body);
     ASSERT_EQ(reply.status, 200) << reply.body;
-    EXPECT_EQ(LastPrompt(), "user True\nassistant False weather\ntool True\nuser True\n");
+    EXPECT_EQ(LastPrompt(), "user True|assistant False weather|tool True dry|user True|");
     body["messages"][1].erase("content");  // null and missing are alike
   }
   body["messages"][1].erase("tool_calls");
   ASSERT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
-  EXPECT_EQ(LastPrompt(), "user True\nassistant True\ntool True\nuser True\n");
+  EXPECT_EQ(LastPrompt(), "user True|assistant True|tool True dry|user True|");
 }
 
 /// The same conversation in the words of /v1/responses.
