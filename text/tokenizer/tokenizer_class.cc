@@ -141,6 +141,14 @@ constexpr std::string_view kClassesNotFollowed =
     "PegasusTokenizer SeamlessM4TTokenizer Siglip2Tokenizer SplinterTokenizer Tipsv2Tokenizer "
     "UdopTokenizer VideoPrismTokenizer WhisperTokenizer XGLMTokenizer";
 
+/// Model types whose usual class is one of them.
+constexpr std::string_view kModelTypesNotFollowed =
+    "esmc esmfold2 granite_speech5_ctc herbert lasr_ctc lasr_encoder layoutlmv2 layoutlmv3 "
+    "layoutxlm luke markuplm mbart mbart50 mluke nemotron3_5_asr nemotron_asr_streaming nllb "
+    "nllb-moe nougat omniasr_ctc openai-gpt parakeet_ctc parakeet_rnnt parakeet_tdt pegasus "
+    "pp_formulanet seamless_m4t seamless_m4t_v2 siglip2 splinter tipsv2 udop videoprism whisper "
+    "xglm";
+
 bool HasWord(std::string_view words, std::string_view word) {
   for (size_t at = words.find(word); !word.empty() && at != std::string_view::npos;
        at = words.find(word, at + 1)) {
@@ -301,9 +309,13 @@ absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, 
 void WarnOfClass(const ClassRule* rule, const json& document, const json& config,
                  const json& model_config, ClassParts& parts) {
   const std::string name = ClassName(config, model_config);
+  const std::string model_type = TextOf(model_config, "model_type");
+  const std::string usual = "the class of model_type " + model_type;
   if (rule == nullptr) {
-    if (!HasWord(kClassesNotFollowed, name)) return;
-    parts.warnings.push_back("tokenizer_class " + name +
+    const bool is_left_out = name.empty() ? HasWord(kModelTypesNotFollowed, model_type)
+                                          : HasWord(kClassesNotFollowed, name);
+    if (!is_left_out) return;
+    parts.warnings.push_back((name.empty() ? usual : "tokenizer_class " + name) +
                              " is built anew by transformers, which is not done here: "
                              "tokenizer.json counts as it is");
     return;
@@ -311,9 +323,7 @@ void WarnOfClass(const ClassRule* rule, const json& document, const json& config
   const std::optional<ModelKind> kind = KindOf(document, parts);
   if (!kind || *kind == rule->kind) return;
   const bool is_named = HasWord(rule->names, name);
-  const std::string whose = is_named
-                                ? "tokenizer_class " + name
-                                : "the class of model_type " + TextOf(model_config, "model_type");
+  const std::string whose = is_named ? "tokenizer_class " + name : usual;
   parts.warnings.push_back(whose + " is one of " + NameOf(rule->kind) +
                            ", but tokenizer.json holds " + NameOf(*kind) +
                            ": ids may not be those that the model knows; tokenizer_class "

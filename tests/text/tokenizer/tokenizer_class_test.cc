@@ -144,6 +144,12 @@ TEST(TokenizerConfigTest, MismatchedClassIsWarning) {
   EXPECT_THAT(warnings("xlm_r", {{"tokenizer_class", "MBartTokenizer"}}, none),
               ElementsAre(HasSubstr("tokenizer_class MBartTokenizer is built anew by transformers, "
                                     "which is not done here: tokenizer.json counts as it is")));
+  EXPECT_THAT(warnings("xlm_r", json::object(), {{"model_type", "mbart"}}),
+              ElementsAre(HasSubstr("the class of model_type mbart is built anew by transformers, "
+                                    "which is not done here: tokenizer.json counts as it is")));
+  EXPECT_THAT(warnings("xlm_r", {{"tokenizer_class", "PreTrainedTokenizerFast"}},
+                       {{"model_type", "mbart"}}),
+              ::testing::IsEmpty());
   // Transformers 4 took the file as it was.
   const json older = {{"transformers_version", "4.44.0"}};
   EXPECT_THAT(warnings("bytes", {{"tokenizer_class", "BertTokenizerFast"}}, older),
