@@ -65,8 +65,8 @@ class LlamaCppEngine:
         llama_cpp.llama_synchronize(self._context)
         return time.perf_counter() - begin
 
-    def logits(self):
-        """Returns the logits of the last row that wanted them: [vocab_size] f32, valid until the
-        next pass."""
-        pointer = llama_cpp.llama_get_logits_ith(self._context, -1)
+    def logits(self, row=-1):
+        """Returns the logits of a row of the last pass that wanted them, -1 for the last such row:
+        [vocab_size] f32, valid until the next pass."""
+        pointer = llama_cpp.llama_get_logits_ith(self._context, row)
         return ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float * self.vocab_size)).contents

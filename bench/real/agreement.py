@@ -5,12 +5,11 @@ Text is the standard library of the Python that runs this, as far as it is neede
 tokens of all windows but the first of each, the mean and the largest difference of log-probabilities, and both
 perplexities.
 
-usage: bench/real/agreement.py FILE.gguf [--tokens 20000] [--window 512] [--threads N]
+usage: bench/real/agreement.py FILE.gguf [--tokens 20000] [--window 512] [--threads N] [--shortlist PROGRAM]
 Needs: pip install llama-cpp-python numpy
 """
 
 import argparse
-import ctypes
 import json
 import math
 import os
@@ -27,7 +26,7 @@ import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/peers"))
-from llama_cpp_engine import LlamaCppEngine, llama_cpp  # noqa: E402
+from llama_cpp_engine import LlamaCppEngine  # noqa: E402
 
 
 def parse_arguments():
@@ -98,9 +97,7 @@ class Peer(LlamaCppEngine):
         self.forward([(token, position, 0, True) for position, token in enumerate(ids)])
         result = []
         for position, token in enumerate(ids[1:]):
-            pointer = llama_cpp.llama_get_logits_ith(self._context, position)
-            row = numpy.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float)), (self.vocab_size,))
-            row = row.astype(numpy.float64)
+            row = numpy.frombuffer(self.logits(position), numpy.float32).astype(numpy.float64)
             result.append(row[token] - row.max() - math.log(numpy.exp(row - row.max()).sum()))
         return numpy.array(result)
 

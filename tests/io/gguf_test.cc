@@ -152,6 +152,16 @@ std::vector<int32_t> RawIds(const std::vector<TokenId>& ids) {
   return numbers;
 }
 
+/// A case of golden/gguf: a text, its ids and, where given, their text.
+void ExpectCase(const Tokenizer& tokenizer, const json& item, bool shows_controls) {
+  SCOPED_TRACE(item.at("text").dump());
+  const auto ids = tokenizer.Encode(item.at("text").get<std::string>(), {.parse_special = true});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(RawIds(*ids), item.at("ids").get<std::vector<int32_t>>());
+  if (!item.contains("decoded")) return;
+  EXPECT_EQ(tokenizer.Decode(*ids, shows_controls), item.at("decoded").get<std::string>());
+}
+
 /// Ids and texts of transformers' GemmaTokenizer over the same vocabulary.
 TEST_F(GgufTest, PiecesHaveTheReferencesIds) {
   const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/gemma3.gguf"));
@@ -163,13 +173,7 @@ TEST_F(GgufTest, PiecesHaveTheReferencesIds) {
       ReadFile(SourcePath("tests/reference/golden/gguf/gemma3_ids.json"), int64_t{1} << 20)
           .value());
   for (const json& item : golden.at("cases")) {
-    const auto text = item.at("text").get<std::string>();
-    SCOPED_TRACE(item.at("text").dump());
-    const auto ids = (*tokenizer)->Encode(text, {.parse_special = true});
-    ASSERT_TRUE(ids.ok()) << ids.status();
-    EXPECT_EQ(RawIds(*ids), item.at("ids").get<std::vector<int32_t>>());
-    EXPECT_EQ((*tokenizer)->Decode(*ids, /*shows_controls=*/true),
-              item.at("decoded").get<std::string>());
+    ExpectCase(**tokenizer, item, /*shows_controls=*/true);
   }
   const auto pair =
       (*tokenizer)
@@ -193,14 +197,8 @@ TEST_F(GgufTest, PiecesWithSpaceInFrontHaveTheReferencesIds) {
           .value());
   int num_decoded = 0;
   for (const json& item : golden.at("cases")) {
-    const auto text = item.at("text").get<std::string>();
-    SCOPED_TRACE(item.at("text").dump());
-    const auto ids = (*tokenizer)->Encode(text, {.parse_special = true});
-    ASSERT_TRUE(ids.ok()) << ids.status();
-    EXPECT_EQ(RawIds(*ids), item.at("ids").get<std::vector<int32_t>>());
-    if (!item.contains("decoded")) continue;
-    EXPECT_EQ((*tokenizer)->Decode(*ids), item.at("decoded").get<std::string>());
-    ++num_decoded;
+    ExpectCase(**tokenizer, item, /*shows_controls=*/false);
+    num_decoded += item.contains("decoded");
   }
   EXPECT_GT(num_decoded, 10);
 }
