@@ -16,6 +16,7 @@
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/json_tokenizer.h"
 #include "text/tokenizer/tiktoken.h"
+#include "text/tokenizer/tokenizer_class.h"
 #include "text/tokenizer_config.h"
 
 namespace shortlist {
@@ -65,7 +66,9 @@ absl::StatusOr<json> ReadObject(const ModelSource& source, const char* name) {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonFile(const std::string& path,
                                                          const json& document, Configs configs) {
-  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(configs.special_tokens, configs.tokenizer));
+  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(
+      configs.special_tokens, SavedByTransformers4(configs.tokenizer, configs.model),
+      configs.tokenizer));
   auto tokenizer = ParseJsonTokenizer(document, configs.tokenizer, configs.model);
   if (!tokenizer.ok()) return Within(path, tokenizer.status());
   return tokenizer;
@@ -91,7 +94,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseFile(const std::string& name,
   const SentencePieceModel& pieces = **model;  // the tokenizer's from here on
   auto tokenizer = MakeSentencePieceTokenizer(*std::move(model), configs.tokenizer);
   if (!tokenizer.ok()) return Within(configs.tokenizer_path, tokenizer.status());
-  SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(configs.special_tokens, configs.tokenizer));
+  SHORTLIST_RETURN_IF_ERROR(
+      AddSpecialTokensMap(configs.special_tokens, /*as_transformers_4=*/true, configs.tokenizer));
   known = CheckSpecialTokens(configs.tokenizer, pieces);
   if (!known.ok()) return Within(configs.tokenizer_path, known);
   return tokenizer;

@@ -54,10 +54,10 @@ absl::StatusOr<NamedToken> ParseNamedToken(const std::string& name, const json& 
     return absl::InvalidArgumentError(absl::StrCat(Excerpt(name), " is not a token: neither a ",
                                                    "string nor an object with \"content\""));
   }
-  token["special"] = true;
+  if (spec.is_string() || makes_special) token["special"] = true;
   absl::StatusOr<AddedToken> parsed = ParseAddedToken(token, /*id=*/0);
   if (!parsed.ok()) return Within(Excerpt(name), parsed.status());
-  return NamedToken{*std::move(parsed), name, makes_special};
+  return NamedToken{*std::move(parsed), name, spec.is_object(), makes_special};
 }
 
 /// Appends the tokens of a list or an object; tokens of an object have names of their own.
@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const json& co
     SHORTLIST_ASSIGN_OR_RETURN(tokens.emplace_back(),
                                ParseNamedToken(name, spec, /*makes_special=*/true));
   }
-  SortStandardTokensFirst(tokens);
+  SortByMember(as_transformers_4, tokens);
   const json extra = config.value("extra_special_tokens", json());
   const bool has_extra = !extra.is_null() && !(extra.is_structured() && extra.empty());
   std::vector<const char*> groups;
@@ -148,16 +148,38 @@ absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const json& co
   return tokens;
 }
 
-void SortStandardTokensFirst(std::vector<NamedToken>& tokens) {
-  std::stable_sort(tokens.begin(), tokens.end(), [](const NamedToken& a, const NamedToken& b) {
-    return RankOf(a.member) < RankOf(b.member);
-  });
+void SortByMember(bool as_transformers_4, std::vector<NamedToken>& tokens) {
+  const auto rank = [&](const NamedToken& token) {
+    const bool is_last = as_transformers_4 && token.member == "extra_special_tokens";
+    return RankOf(token.member) + (token.member.ends_with("_token") ? 0 : 1) + (is_last ? 1 : 0);
+  };
+  std::stable_sort(tokens.begin(), tokens.end(),
+                   [&](const NamedToken& a, const NamedToken& b) { return rank(a) < rank(b); });
 }
 
-absl::Status AddSpecialTokensMap(const json& map, json& config) {
+absl::Status AddSpecialTokensMap(const json& map, bool as_transformers_4, json& config) {
   if (!map.is_object() || !config.is_object())
     return absl::InvalidArgumentError("not a JSON object");
-  if (!config.contains("added_tokens_decoder")) config.update(map);
+  if (config.contains("added_tokens_decoder")) return absl::OkStatus();
+  for (const auto& [name, value] : map.items()) {
+    json& member = config[name];
+    if (name == "additional_special_tokens" && value.is_array()) {
+      if (as_transformers_4 && member.is_array()) {
+        for (const json& token : value) {
+          if (std::find(member.begin(), member.end(), token) == member.end()) member += token;
+        }
+        continue;
+      }
+      const auto extra = config.find("extra_special_tokens");
+      const bool has_own = !member.is_null() || (extra != config.end() && !extra->is_object());
+      if (!as_transformers_4 && has_own) {
+        if (member.is_null()) config.erase(name);
+        continue;
+      }
+    }
+    member = value;
+    if (value.is_object() && value.contains("content")) member["special"] = true;
+  }
   return absl::OkStatus();
 }
 

@@ -34,7 +34,8 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokensOfConfig(const nlohmann::
 /// A special token that tokenizer_config.json names. `token.id` is not set.
 struct NamedToken {
   AddedToken token;
-  std::string member;  // the member that names the token
+  std::string member;      // the member that names the token
+  bool has_flags = false;  // an object names it, not a string
   /// The token is special even if an added token of the same spelling is not.
   bool makes_special = false;
   bool is_default = false;  // a default of the tokenizer's class; no file names it
@@ -46,7 +47,7 @@ struct NamedToken {
 /// "extra_special_tokens" (an object), of "model_specific_special_tokens", and of
 /// "extra_special_tokens" (a list) or else "additional_special_tokens". A token is a string or an
 /// object with "content" and flags. Tokens outside of lists have a name of their own and get
-/// `makes_special`.
+/// `makes_special`; an object in a list is special only if it says so.
 ///
 /// `as_transformers_4`: ignores other members ending in "_token" and
 /// "model_specific_special_tokens", reads "additional_special_tokens" in addition to the extra
@@ -57,12 +58,16 @@ absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const nlohmann
                                                                   bool as_transformers_4);
 
 /// Moves the tokens of standard members (bos_token, eos_token, ...) first, in the order of
-/// ReadSpecialTokensOfConfig(). The others keep their order.
-void SortStandardTokensFirst(std::vector<NamedToken>& tokens);
+/// ReadSpecialTokensOfConfig(), and those of lists last. Otherwise tokens keep their order.
+void SortByMember(bool as_transformers_4, std::vector<NamedToken>& tokens);
 
 /// Adds the members of special_tokens_map.json to `config`, overwriting those of the same name,
 /// unless `config` has "added_tokens_decoder". This is how transformers reads the older file.
-absl::Status AddSpecialTokensMap(const nlohmann::json& map, nlohmann::json& config);
+///
+/// If both have further special tokens, those of the map are ignored, or appended
+/// `as_transformers_4`.
+absl::Status AddSpecialTokensMap(const nlohmann::json& map, bool as_transformers_4,
+                                 nlohmann::json& config);
 
 }  // namespace shortlist
 

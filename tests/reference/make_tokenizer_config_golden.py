@@ -321,6 +321,40 @@ def cases():
         case(f"RemBERT {named}", "rembert_with_ends", PIECES, {"tokenizer_class": "RemBertTokenizer"} | named)
     for name in ["BertTokenizer", "MPNetTokenizer"]:
         case(f"{name}'s unknown token", "bert", WORDS, {"tokenizer_class": name, "unk_token": "x"})
+    # What compare_tokenizer_configs.py found: null members, unknown tokens of the class, added tokens that
+    # tokenizer_config.json replaces as a whole, several names of one token.
+    of_4, of_5 = {"transformers_version": "4.57.1"}, {"transformers_version": "5.24.0"}
+    for name, document, config in [
+            ("BertTokenizer", "bert", {"cls_token": None, "sep_token": "<s>"}),
+            ("MPNetTokenizer", "bert", {"cls_token": None, "unk_token": "[UNK]"}),
+            ("DebertaV2Tokenizer", "deberta_v2", {"cls_token": None}),
+            ("DebertaV2Tokenizer", "deberta_v2", {"unk_token": "[MASK]"}),
+            ("DebertaV2Tokenizer", "deberta_v2", {"sep_token": "[PAD]"}),
+            ("CodeLlamaTokenizer", "sentencepiece", {"bos_token": None}),
+            ("CodeLlamaTokenizer", "sentencepiece", {"extra_special_tokens": ["<u>"]}),
+            ("AlbertTokenizer", "albert_mark", {}), ("T5Tokenizer", "t5", {"unk_token": "<pad>"}),
+            ("CamembertTokenizer", "xlm_r", {"unk_token": "<s>"}), ("BigBirdTokenizer", "albert_mark", {"unk_token": "[SEP]"}),
+            ("GemmaTokenizer", "marks", {"unk_token": "<s>"}), ("LlamaTokenizer", "marks", {}),
+            ("ReformerTokenizer", "sentencepiece", {}), ("ConvBertTokenizer", "bert", {"sep_token": "[UNK]"}),
+            ("BertTokenizer", "bert_raw_special", {"added_tokens_decoder": {}}),
+            ("GPT2Tokenizer", "bytes+special_u", {"added_tokens_decoder": {}, "pad_token": "<s>"}),
+            ("RobertaTokenizer", "bytes", {"eos_token": SPECIAL | {"content": "<s>"}}),
+            ("GPT2Tokenizer", "bytes", {"sep_token": "<u>", "extra_special_tokens": [SPECIAL]}),
+            ("CohereTokenizer", "bytes+special_u", {"additional_special_tokens": ["<u>"]})]:
+        case(f"{name} {config}", document, BYTES + PIECES + SPACES, {"tokenizer_class": name, **config}, model=of_5)
+    for config, map_tokens in [({}, ["<u>"]), ({"additional_special_tokens": ["<mask>"]}, ["<u>"]),
+                               ({"extra_special_tokens": []}, ["<u>"])]:
+        for version in [4, 5]:
+            case(f"further tokens {config}, {map_tokens} of the map", "bytes", BYTES, {"tokenizer_class": "GPT2Tokenizer", **config},
+                 version, of_4 if version == 4 else of_5,
+                 special_tokens_map={"additional_special_tokens": map_tokens})
+    for name, document, config in [
+            ("MPNetTokenizer", "bert", {"tokenize_chinese_chars": False}), ("FunnelTokenizer", "bert", {}),
+            ("CohereTokenizer", "bytes_digits", {"add_prefix_space": True}), ("BigBirdTokenizer", "albert_mark", {}),
+            ("PreTrainedTokenizerFast", "bytes+special_u", {"added_tokens_decoder": {}, "pad_token": SPECIAL}),
+            ("LlamaTokenizer", "bytes+special_u", {"bos_token": "<u>", "additional_special_tokens": [SPECIAL]}),
+            ("RobertaTokenizer", "bytes", {"mask_token": "<u>"}), ("DebertaTokenizer", "bytes", {})]:
+        case(f"{name} of 4 {config}", document, BYTES + WORDS, {"tokenizer_class": name, **config}, 4, of_4)
     return rows
 
 

@@ -1,9 +1,13 @@
 #include "text/tokenizer/added_token_list.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -44,17 +48,18 @@ class AddedTokenList {
         next_id_(vocabulary.size()) {}
 
   /// Adds `token`. A token of the same spelling that is already present takes the flags of `token`.
-  /// It stays special if it was, unless the class is built anew. Under transformers 4, the first
-  /// `normalized` of a special token counts, and that of another token stays true. InvalidArgument
-  /// for an id that is not the token's own.
+  /// It stays special if it was. Under transformers 4, the first `normalized` of a special token
+  /// counts, and that of another token stays true. InvalidArgument for an id that is not the
+  /// token's own.
   absl::Status Add(AddedToken token) {
     SHORTLIST_RETURN_IF_ERROR(CheckId(token));
     const auto known = index_of_.find(token.content);
     if (known == index_of_.end()) {
+      if (!vocabulary_.Find(token.content).has_value()) WarnOfGap(token);
       Append(std::move(token));
     } else {
       AddedToken& old = tokens_[known->second];
-      token.special |= old.special && !parts_.is_built;
+      token.special |= old.special;
       if (parts_.as_transformers_4) {
         token.normalized = old.normalized || (token.normalized && !token.special);
       }
@@ -63,36 +68,117 @@ class AddedTokenList {
     return absl::OkStatus();
   }
 
-  /// Adds a special token. A token that the vocabulary lacks gets the next id, if one is left.
-  void AddNamed(const NamedToken& named) {
-    const auto known = index_of_.find(named.token.content);
-    if (known != index_of_.end()) {
+  /// Adds the tokens of "added_tokens_decoder".
+  absl::Status AddConfigRows(std::vector<AddedToken> rows) {
+    has_config_rows_ = true;
+    for (AddedToken& token : rows) {
+      const auto known = index_of_.find(token.content);
+      const bool is_new = known == index_of_.end();
+      const bool changes = !is_new && FlagsOf(tokens_[known->second]) != FlagsOf(token);
+      config_rows_.emplace(token.content, ConfigRow{.is_new = is_new, .changes = changes});
+      SHORTLIST_RETURN_IF_ERROR(Add(std::move(token)));
+    }
+    return absl::OkStatus();
+  }
+
+  /// Adds the special tokens that files and the class name. A token that the vocabulary lacks gets
+  /// the next id, if one is left. If several names have the same spelling, the first counts under
+  /// transformers 4, and the last one of other flags under transformers 5.
+  void AddNamed(const std::vector<NamedToken>& names) {
+    const size_t num_known = tokens_.size();
+    std::set<std::tuple<std::string_view, bool, Flags>> added;
+    for (const NamedToken& named : names) {
+      const bool is_new =
+          parts_.as_transformers_4
+              ? added.emplace(named.token.content, false, Flags()).second
+              : added.emplace(named.token.content, named.has_flags, FlagsOf(named.token)).second;
+      const auto known = index_of_.find(named.token.content);
+      if (known == index_of_.end()) AppendNamed(named);
+      if (known == index_of_.end() || !is_new) continue;
       AddedToken& token = tokens_[known->second];
-      if (parts_.special_tokens_are_plain) {
-        token = PlainSpecialToken(token.content, token.id);
+      if (ReplacesFlags(named, /*was_known=*/known->second < num_known)) {
+        AddedToken again = TokenOf(named, token.id);
+        again.special |= token.special;
+        token = std::move(again);
       } else {
-        token.special |= named.makes_special;
+        token.special |= MakesSpecial(named);
       }
-      return;
     }
-    std::optional<int32_t> id = vocabulary_.Find(named.token.content);
-    if (!id.has_value()) {
-      if (next_id_ >= num_embeddings_) return named.is_default ? void() : Warn(named);
-      id = next_id_;
-    }
-    AddedToken token =
-        parts_.special_tokens_are_plain ? PlainSpecialToken(named.token.content, *id) : named.token;
-    token.id = *id;
-    Append(std::move(token));
   }
 
   AddedTokens Take() { return {.tokens = std::move(tokens_), .warnings = std::move(warnings_)}; }
 
  private:
+  using Flags = std::array<bool, 5>;
+  struct ConfigRow {
+    bool is_new;   // tokenizer.json lacks the token
+    bool changes;  // tokenizer.json has it with other flags
+  };
+
+  static Flags FlagsOf(const AddedToken& token) {
+    return {token.single_word, token.lstrip, token.rstrip, token.normalized, token.special};
+  }
+
+  void AppendNamed(const NamedToken& named) {
+    std::optional<int32_t> id = vocabulary_.Find(named.token.content);
+    if (!id.has_value()) {
+      if (next_id_ >= num_embeddings_) return named.is_default ? void() : Warn(named);
+      id = next_id_;
+    }
+    Append(TokenOf(named, *id));
+  }
+
+  /// `was_known`: the token was there before the named ones.
+  bool ReplacesFlags(const NamedToken& named, bool was_known) const {
+    const bool is_listed = !named.member.ends_with("_token");
+    if (!parts_.as_transformers_4) {
+      const bool is_default = named.is_default || (is_listed && !named.has_flags);
+      return !was_known || parts_.special_tokens_are_plain ||
+             (parts_.default_tokens_are_plain && is_default);
+    }
+    const bool has_flags =
+        named.has_flags || AbsorbsSpace(named) || (parts_.default_tokens_are_plain && !is_listed);
+    if (!has_flags) return false;
+    const auto row = config_rows_.find(named.token.content);
+    if (is_listed || named.is_default) return row == config_rows_.end() || !row->second.changes;
+    // A name of tokenizer_config.json stands for the row of this spelling.
+    return has_config_rows_ && row == config_rows_.end();
+  }
+
+  /// True if a token that the files list becomes special by its name.
+  bool MakesSpecial(const NamedToken& named) const {
+    if (!parts_.as_transformers_4 || !has_config_rows_) return named.makes_special;
+    const auto row = config_rows_.find(named.token.content);
+    if (row != config_rows_.end() && (row->second.is_new || row->second.changes)) return true;
+    const bool is_listed = !named.member.ends_with("_token");
+    return is_listed ? named.has_flags : !named.is_default && row != config_rows_.end();
+  }
+
+  bool AbsorbsSpace(const NamedToken& named) const {
+    return parts_.mask_absorbs_space && named.member == "mask_token" && !named.has_flags;
+  }
+
+  AddedToken TokenOf(const NamedToken& named, int32_t id) const {
+    const bool is_plain =
+        parts_.special_tokens_are_plain || (parts_.default_tokens_are_plain && !named.has_flags);
+    AddedToken token = is_plain ? PlainSpecialToken(named.token.content, id) : named.token;
+    token.id = id;
+    token.lstrip |= AbsorbsSpace(named);
+    return token;
+  }
+
   void Append(AddedToken token) {
     index_of_.emplace(token.content, tokens_.size());
     next_id_ = std::max(next_id_, token.id + 1);
     tokens_.push_back(std::move(token));
+  }
+
+  /// Warns if `token`, which is new, does not have the next id: transformers counts on.
+  void WarnOfGap(const AddedToken& token) {
+    if (token.id == next_id_ || !warnings_.empty()) return;
+    warnings_.push_back(absl::StrCat("added token \"", token.content.substr(0, 80), "\" has id ",
+                                     token.id, ", but the next free id is ", next_id_,
+                                     ", which transformers gives it"));
   }
 
   void Warn(const NamedToken& named) {
@@ -136,27 +222,28 @@ class AddedTokenList {
   std::vector<std::string> warnings_;
   std::map<std::string, size_t> index_of_;
   std::map<int32_t, std::string> content_of_;
+  bool has_config_rows_ = false;  // tokenizer_config.json has "added_tokens_decoder"
+  std::map<std::string, ConfigRow> config_rows_;  // by spelling
 };
 
 bool Has(const json& config, std::string_view name) { return config.contains(std::string(name)); }
 
 /// Returns the tokens that `config` names and those of the class, in the order in which they get
-/// ids. The classes are those of transformers 5. Under transformers 4, their default tokens are
-/// used only if the vocabulary has them.
-absl::StatusOr<std::vector<NamedToken>> ReadNamedTokens(const json& config, const ClassParts& parts,
-                                                        const Vocabulary& vocabulary) {
+/// ids.
+absl::StatusOr<std::vector<NamedToken>> ReadNamedTokens(const json& config,
+                                                        const ClassParts& parts) {
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<NamedToken> named,
                              ReadSpecialTokensOfConfig(config, parts.as_transformers_4));
   for (const auto& [name, content] : parts.special_tokens) {
-    const bool is_listed = name == kAdditionalTokens && Has(config, "extra_special_tokens");
+    const bool is_listed = name == kAdditionalTokens && Has(config, "extra_special_tokens") &&
+                           !parts.as_transformers_4;
     if (Has(config, name) || is_listed) continue;
-    if (parts.as_transformers_4 && !vocabulary.Find(content).has_value()) continue;
     named.push_back({.token = PlainSpecialToken(std::string(content), /*id=*/0),
                      .member = std::string(name),
                      .makes_special = true,
                      .is_default = true});
   }
-  SortStandardTokensFirst(named);
+  SortByMember(parts.as_transformers_4, named);
   return named;
 }
 
@@ -167,15 +254,15 @@ absl::StatusOr<AddedTokens> ReadAddedTokens(const json& document, const json& co
                                             const Vocabulary& vocabulary) {
   AddedTokenList tokens(vocabulary, NumEmbeddings(model_config), parts);
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(document, "added_tokens"));
+  const bool has_rows = Has(config, "added_tokens_decoder");
   for (const json& member : *members) {
     SHORTLIST_ASSIGN_OR_RETURN(AddedToken token, ParseAddedToken(member));
-    SHORTLIST_RETURN_IF_ERROR(tokens.Add(std::move(token)));
+    if (!parts.is_built || !has_rows) SHORTLIST_RETURN_IF_ERROR(tokens.Add(std::move(token)));
   }
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<AddedToken> more, ReadAddedTokensOfConfig(config));
-  for (AddedToken& token : more) SHORTLIST_RETURN_IF_ERROR(tokens.Add(std::move(token)));
-  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<NamedToken> named,
-                             ReadNamedTokens(config, parts, vocabulary));
-  for (const NamedToken& token : named) tokens.AddNamed(token);
+  if (has_rows) SHORTLIST_RETURN_IF_ERROR(tokens.AddConfigRows(std::move(more)));
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<NamedToken> named, ReadNamedTokens(config, parts));
+  tokens.AddNamed(named);
   return tokens.Take();
 }
 

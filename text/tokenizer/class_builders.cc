@@ -1,11 +1,14 @@
 #include "text/tokenizer/class_builders.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "text/tokenizer/json_fields.h"
 #include "text/tokenizer/split_pattern.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace shortlist {
 namespace {
@@ -68,16 +71,19 @@ json FindCharsmap(const json& normalizer) {
   return nullptr;
 }
 
-ClassTemplate ClsAndSep() {
-  return {.single = {{"cls_token"}, {"A"}, {"sep_token"}},
-          .pair = {{"cls_token"}, {"A"}, {"sep_token"}, {"B", 1}, {"sep_token", 1}}};
+/// Returns a template of CLS at the start and SEP after each text, with ids for null members.
+ClassTemplate ClsAndSep(std::optional<int32_t> cls_if_null = std::nullopt,
+                        std::optional<int32_t> sep_if_null = std::nullopt) {
+  const ClassTemplate::Part cls{"cls_token", 0, cls_if_null};
+  const ClassTemplate::Part sep{"sep_token", 0, sep_if_null};
+  return {.single = {cls, {"A"}, sep},
+          .pair = {cls, {"A"}, sep, {"B", 1}, {"sep_token", 1, sep_if_null}}};
 }
 
 /// Returns a template of type 0: `first` at the start, `last` after each text and twice between
 /// texts.
-ClassTemplate DoubleSeparator(std::string_view first, std::string_view last) {
-  return {.single = {{first}, {"A"}, {last}},
-          .pair = {{first}, {"A"}, {last}, {last}, {"B"}, {last}}};
+ClassTemplate DoubleSeparator(ClassTemplate::Part first, ClassTemplate::Part last) {
+  return {.single = {first, {"A"}, last}, .pair = {first, {"A"}, last, last, {"B"}, last}};
 }
 
 absl::StatusOr<ClassParts> BuildByteLevel(const json& config, json normalizer, ClassParts parts) {
@@ -121,6 +127,18 @@ json Normalizer(json steps, bool keep_accents, bool lower, const json& normalize
   return Sequence("normalizers", std::move(steps));
 }
 
+/// Sets the unknown token of a Unigram model.
+void SetUnkOfUnigram(int32_t id, ClassParts& parts) {
+  parts.model.unk_id = id;
+  parts.model.byte_fallback = false;
+}
+
+/// Sets the options of a BPE model with marks for spaces.
+void SetBpe(bool byte_fallback, ClassParts& parts) {
+  parts.model.byte_fallback = byte_fallback;
+  parts.model.fuse_unk = true;
+}
+
 using SpecialTokens = decltype(ClassParts::special_tokens);
 
 SpecialTokens BertTokens() {
@@ -129,6 +147,13 @@ SpecialTokens BertTokens() {
           {"pad_token", "[PAD]"},
           {"cls_token", "[CLS]"},
           {"mask_token", "[MASK]"}};
+}
+
+SpecialTokens DebertaTokens() {
+  SpecialTokens tokens = BertTokens();
+  tokens.emplace_back("bos_token", "[CLS]");
+  tokens.emplace_back("eos_token", "[SEP]");
+  return tokens;
 }
 
 SpecialTokens RobertaTokens() {
@@ -159,7 +184,7 @@ absl::StatusOr<ClassParts> BuildBert(const json& config, ClassParts parts) {
   SHORTLIST_RETURN_IF_ERROR(SetBertFlags(config, parts.normalizer));
   parts.pre_tokenizer = {{"type", "BertPreTokenizer"}};
   parts.decoder = WordPieceDecoder();
-  parts.sequence_template = ClsAndSep();
+  parts.sequence_template = ClsAndSep(2, 3);
   parts.names_unk_of_model = true;
   parts.special_tokens = BertTokens();
   return parts;
@@ -168,6 +193,7 @@ absl::StatusOr<ClassParts> BuildBert(const json& config, ClassParts parts) {
 absl::StatusOr<ClassParts> BuildFunnel(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildBert(config, std::move(parts)));
   SHORTLIST_ASSIGN_OR_RETURN(parts.normalizer["clean_text"], ReadBool(config, "clean_text", true));
+  parts.sequence_template = ClsAndSep();
   parts.sequence_template->single[0].type_id = 2;
   parts.sequence_template->pair[0].type_id = 2;
   parts.special_tokens = {{"unk_token", "<unk>"}, {"sep_token", "<sep>"},   {"pad_token", "<pad>"},
@@ -178,7 +204,8 @@ absl::StatusOr<ClassParts> BuildFunnel(const json& config, ClassParts parts) {
 
 absl::StatusOr<ClassParts> BuildMpnet(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildBert(config, std::move(parts)));
-  parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
+  parts.sequence_template = DoubleSeparator({"cls_token", 0, 0}, {"sep_token", 0, 2});
+  parts.mask_absorbs_space = true;
   parts.special_tokens = {{"unk_token", "[UNK]"},  {"sep_token", "</s>"}, {"pad_token", "<pad>"},
                           {"cls_token", "<s>"},    {"bos_token", "<s>"},  {"eos_token", "</s>"},
                           {"mask_token", "<mask>"}};
@@ -192,7 +219,7 @@ absl::StatusOr<ClassParts> BuildGpt2(const json& config, ClassParts parts) {
 }
 
 absl::StatusOr<ClassParts> BuildRoberta(const json& config, ClassParts parts) {
-  parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
+  parts.sequence_template = DoubleSeparator({"cls_token"}, {"sep_token"});
   parts.special_tokens = RobertaTokens();
   return BuildByteLevel(config, nullptr, std::move(parts));
 }
@@ -202,12 +229,13 @@ absl::StatusOr<ClassParts> BuildBlenderbot(const json& config, ClassParts parts)
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildRoberta(config, std::move(parts)));
   parts.pre_tokenizer = ByteLevel(prefix);
   parts.sequence_template.reset();
+  parts.mask_absorbs_space = true;
   return parts;
 }
 
 absl::StatusOr<ClassParts> BuildDeberta(const json& config, ClassParts parts) {
-  parts.sequence_template = DoubleSeparator("cls_token", "sep_token");
-  parts.special_tokens = BertTokens();
+  parts.sequence_template = DoubleSeparator({"cls_token"}, {"sep_token"});
+  parts.special_tokens = DebertaTokens();
   return BuildByteLevel(config, nullptr, std::move(parts));
 }
 
@@ -236,6 +264,7 @@ absl::StatusOr<ClassParts> BuildCohere(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildByteLevel(config, {{"type", "NFC"}}, std::move(parts)));
   parts.pre_tokenizer = Sequence(
       "pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, parts.pre_tokenizer});
+  parts.default_tokens_are_plain = true;
   parts.special_tokens = {{"unk_token", "<UNK>"},
                           {"bos_token", "<BOS_TOKEN>"},
                           {"eos_token", "<|END_OF_TURN_TOKEN|>"},
@@ -253,6 +282,8 @@ absl::StatusOr<ClassParts> BuildGemma(const json& /*config*/, ClassParts parts) 
                          {"behavior", "MergedWithPrevious"},
                          {"invert", false}};
   parts.decoder = SentencePieceDecoder(/*strips=*/false);
+  parts.names_unk_of_model = true;
+  SetBpe(/*byte_fallback=*/true, parts);
   parts.special_tokens = {{"bos_token", "<bos>"},
                           {"eos_token", "<eos>"},
                           {"unk_token", "<unk>"},
@@ -270,6 +301,8 @@ absl::StatusOr<ClassParts> BuildLlama(const json& config, ClassParts parts) {
                                              : "first",
                                     /*split=*/false);
   parts.decoder = SentencePieceDecoder(/*strips=*/prefix);
+  parts.model.has_unk = false;
+  SetBpe(/*byte_fallback=*/true, parts);
   parts.special_tokens = {{"unk_token", "<unk>"}, {"bos_token", "<s>"}, {"eos_token", "</s>"}};
   return parts;
 }
@@ -279,8 +312,13 @@ absl::StatusOr<ClassParts> BuildCodeLlama(const json& config, ClassParts parts) 
   parts.normalizer = nullptr;
   parts.pre_tokenizer = MetaspaceOf(prefix ? "first" : "never", /*split=*/false);
   parts.decoder = SentencePieceDecoder(/*strips=*/true);
-  parts.sequence_template = ClassTemplate{
-      .single = {{"bos_token"}, {"A"}}, .pair = {{"bos_token"}, {"A"}, {"bos_token", 1}, {"B", 1}}};
+  parts.names_unk_of_model = true;
+  SetBpe(/*byte_fallback=*/true, parts);
+  const auto bos = [](int type_id) {
+    return ClassTemplate::Part{.name = "bos_token", .type_id = type_id, .is_optional = true};
+  };
+  parts.sequence_template =
+      ClassTemplate{.single = {bos(0), {"A"}}, .pair = {bos(0), {"A"}, bos(1), {"B", 1}}};
   parts.special_tokens = {{"unk_token", "<unk>"},
                           {"bos_token", "<s>"},
                           {"eos_token", "</s>"},
@@ -296,13 +334,16 @@ absl::StatusOr<ClassParts> BuildXlmRoberta(const json& config, ClassParts parts)
   SHORTLIST_ASSIGN_OR_RETURN(const bool prefix, ReadBool(config, "add_prefix_space", true));
   parts.normalizer = FindCharsmap(parts.normalizer);
   SetMarkedWords(prefix ? "always" : "never", parts);
-  parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
+  parts.sequence_template = DoubleSeparator({"bos_token"}, {"eos_token"});
+  SetUnkOfUnigram(3, parts);
   parts.special_tokens = RobertaTokens();
   return parts;
 }
 
 absl::StatusOr<ClassParts> BuildCamembert(const json& config, ClassParts parts) {
   SHORTLIST_ASSIGN_OR_RETURN(parts, BuildXlmRoberta(config, std::move(parts)));
+  SetUnkOfUnigram(0, parts);
+  parts.names_unk_of_model = parts.mask_absorbs_space = true;
   for (const char* const token : {"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"}) {
     parts.special_tokens.emplace_back(kAdditionalTokens, token);
   }
@@ -314,6 +355,7 @@ absl::StatusOr<ClassParts> BuildT5(const json& /*config*/, ClassParts parts) {
   SetMarkedWords("always", parts);
   parts.sequence_template = ClassTemplate{.single = {{"A"}, {"eos_token"}},
                                           .pair = {{"A"}, {"eos_token"}, {"B"}, {"eos_token"}}};
+  SetUnkOfUnigram(2, parts);
   parts.special_tokens = {{"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
   return parts;
 }
@@ -326,6 +368,7 @@ absl::StatusOr<ClassParts> BuildAlbert(const json& config, ClassParts parts) {
   parts.normalizer = Normalizer(std::move(steps), keep_accents, lower, parts.normalizer);
   SetMarkedWords(prefix ? "always" : "never", parts);
   parts.sequence_template = ClsAndSep();
+  SetUnkOfUnigram(1, parts);
   parts.special_tokens = AlbertTokens();
   return parts;
 }
@@ -346,8 +389,12 @@ absl::StatusOr<ClassParts> BuildDebertaV2(const json& config, ClassParts parts) 
   cuts.push_back(MetaspaceOf(scheme));
   parts.pre_tokenizer = Sequence("pretokenizers", std::move(cuts));
   parts.decoder = MetaspaceOf(scheme);
-  parts.sequence_template = ClsAndSep();
-  parts.special_tokens = BertTokens();
+  parts.sequence_template = ClsAndSep(0, 0);
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t unk_id,
+                             ReadInteger(config, "unk_id", 0, kMaxVocabularySize - 1, 1));
+  SetUnkOfUnigram(static_cast<int32_t>(unk_id), parts);
+  parts.names_unk_of_model = parts.model.unk_needs_score_0 = true;
+  parts.special_tokens = DebertaTokens();
   return parts;
 }
 
@@ -356,6 +403,9 @@ absl::StatusOr<ClassParts> BuildBigBird(const json& config, ClassParts parts) {
   parts.normalizer = ReplaceRegex(" {2,}", kSpaceMark);
   parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
   parts.sequence_template = ClsAndSep();
+  SetUnkOfUnigram(100, parts);
+  parts.names_unk_of_model = parts.model.unk_needs_score_0 = true;
+  parts.mask_absorbs_space = true;
   parts.special_tokens = {{"bos_token", "<s>"},    {"eos_token", "</s>"},  {"unk_token", "<unk>"},
                           {"sep_token", "[SEP]"},  {"pad_token", "<pad>"}, {"cls_token", "[CLS]"},
                           {"mask_token", "[MASK]"}};
@@ -370,6 +420,8 @@ absl::StatusOr<ClassParts> BuildRemBert(const json& config, ClassParts parts) {
   parts.normalizer = Normalizer(std::move(steps), keep_accents, lower, parts.normalizer);
   parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
   parts.sequence_template = ClsAndSep();
+  SetUnkOfUnigram(2, parts);
+  parts.default_tokens_are_plain = true;
   parts.special_tokens = AlbertTokens();
   return parts;
 }
@@ -381,6 +433,8 @@ absl::StatusOr<ClassParts> BuildBarthez(const json& config, ClassParts parts) {
                                {{"type", "NFC"}},
                                {{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}});
   parts.pre_tokenizer = parts.decoder = MetaspaceOf(prefix ? "always" : "never");
+  SetUnkOfUnigram(3, parts);
+  parts.mask_absorbs_space = true;
   parts.special_tokens = RobertaTokens();
   return parts;
 }
@@ -392,7 +446,10 @@ absl::StatusOr<ClassParts> BuildReformer(const json& /*config*/, ClassParts part
     parts.normalizer = Sequence("normalizers", {std::move(charsmap), ReplaceRegex(" {2,}", " ")});
   }
   parts.pre_tokenizer = parts.decoder = MetaspaceOf("always");
+  parts.default_tokens_are_plain = true;
   parts.special_tokens = {{"eos_token", "</s>"}, {"unk_token", "<unk>"}};
+  parts.names_unk_of_model = true;
+  SetBpe(/*byte_fallback=*/false, parts);
   return parts;
 }
 
@@ -405,6 +462,10 @@ absl::StatusOr<ClassParts> BuildXlnet(const json& config, ClassParts parts) {
   parts.sequence_template =
       ClassTemplate{.single = {{"A"}, {"sep_token"}, {"cls_token", 2}},
                     .pair = {{"A"}, {"sep_token"}, {"B", 1}, {"sep_token", 1}, {"cls_token", 2}}};
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t unk_id,
+                             ReadInteger(config, "unk_id", 0, kMaxVocabularySize - 1, 0));
+  SetUnkOfUnigram(static_cast<int32_t>(unk_id), parts);
+  parts.mask_absorbs_space = true;
   parts.special_tokens = {
       {"bos_token", "<s>"},     {"eos_token", "</s>"},        {"unk_token", "<unk>"},
       {"sep_token", "<sep>"},   {"pad_token", "<pad>"},       {"cls_token", "<cls>"},
@@ -422,7 +483,7 @@ absl::StatusOr<ClassParts> BuildClip(const json& /*config*/, ClassParts parts) {
       "pretokenizers",
       {SplitRegex(kExpression, "Removed", /*invert=*/true), ByteLevel(/*add_prefix_space=*/false)});
   parts.decoder = ByteLevel(/*add_prefix_space=*/true);
-  parts.sequence_template = DoubleSeparator("bos_token", "eos_token");
+  parts.sequence_template = DoubleSeparator({"bos_token"}, {"eos_token"});
   parts.names_unk_of_model = parts.decodes_word_ends = true;
   parts.special_tokens = {
       {"unk_token", kEndOfText}, {"bos_token", "<|startoftext|>"}, {"eos_token", kEndOfText}};

@@ -52,6 +52,11 @@ std::optional<std::string> SpellingOf(const json& config, const ClassParts& part
   return std::nullopt;
 }
 
+bool IsNull(const json& config, std::string_view name) {
+  const auto member = config.find(std::string(name));
+  return member != config.end() && member->is_null();
+}
+
 /// Returns the parts of a template with ids; nullopt if a token does not exist.
 std::optional<std::vector<SequenceTemplate::Part>> FillIn(
     const std::vector<ClassTemplate::Part>& spec, const json& config, const ClassParts& parts,
@@ -62,6 +67,10 @@ std::optional<std::vector<SequenceTemplate::Part>> FillIn(
       result.push_back(SequenceTemplate::First(part.type_id));
     } else if (part.name == "B") {
       result.push_back(SequenceTemplate::Second(part.type_id));
+    } else if (part.is_optional && IsNull(config, part.name)) {
+      continue;
+    } else if (part.id_if_null.has_value() && IsNull(config, part.name)) {
+      result.push_back(SequenceTemplate::Token(TokenId{*part.id_if_null}, part.type_id));
     } else {
       const std::optional<std::string> spelling = SpellingOf(config, parts, part.name);
       if (!spelling.has_value()) return std::nullopt;
@@ -73,12 +82,23 @@ std::optional<std::vector<SequenceTemplate::Part>> FillIn(
   return result;
 }
 
-/// Puts the template of the class into `pipeline`, if all its tokens exist.
+/// Puts the template of the class into `pipeline`, if all its tokens exist; otherwise warns.
 void FollowClass(const json& config, const ClassParts& parts, TokenizerPipeline& pipeline) {
   if (!parts.sequence_template.has_value()) return;
   auto single = FillIn(parts.sequence_template->single, config, parts, pipeline);
   auto pair = FillIn(parts.sequence_template->pair, config, parts, pipeline);
-  if (!single.has_value() || !pair.has_value()) return;
+  if (!single.has_value() || !pair.has_value()) {
+    std::string names;
+    for (const ClassTemplate::Part& part : parts.sequence_template->pair) {
+      if (part.name == "A" || part.name == "B" || names.find(part.name) != std::string::npos)
+        continue;
+      absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(part.name));
+    }
+    pipeline.warnings.push_back(absl::StrCat("the tokenizer class puts ", names,
+                                             " around a text, and not all of them are "
+                                             "tokens: the template of tokenizer.json is used"));
+    return;
+  }
   pipeline.sequence_template = {.single = *std::move(single), .pair = *std::move(pair)};
 }
 
@@ -116,10 +136,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonTokenizer(const json& docume
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.normalizer, ParseNormalizer(parts.normalizer));
   SHORTLIST_ASSIGN_OR_RETURN(pipeline.pre_tokenizer,
                              ParsePreTokenizer(parts.pre_tokenizer, CanTakeBytes(*model_spec)));
-  const std::optional<std::string> unk =
-      parts.names_unk_of_model ? SpellingOf(config, parts, "unk_token") : std::nullopt;
+  ModelSettings model_settings = parts.model;
+  if (parts.names_unk_of_model) model_settings.unk = SpellingOf(config, parts, "unk_token");
   SHORTLIST_ASSIGN_OR_RETURN(
-      JsonModel model, ParseModel(*model_spec, pipeline.pre_tokenizer.ends_in_byte_level, unk));
+      JsonModel model,
+      ParseModel(*model_spec, pipeline.pre_tokenizer.ends_in_byte_level, model_settings));
   pipeline.kind = std::move(model.kind);
   pipeline.vocabulary = std::move(model.vocabulary);
   pipeline.model = std::move(model.model);

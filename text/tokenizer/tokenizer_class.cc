@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "text/tokenizer/class_builders.h"
@@ -128,6 +129,11 @@ constexpr ClassWithEnds kClassesWithEnds[] = {
      "falcon_mamba gpt_neox mamba mamba2 mpt olmo olmo2 olmoe rwkv stablelm xlstm", false},
 };
 
+/// Classes of transformers 4 whose mask token absorbs the white space before it.
+constexpr Builder kMaskAbsorbsSpace[] = {
+    BuildAlbert, BuildBarthez, BuildBigBird, BuildCamembert,  BuildDeberta,
+    BuildMpnet,  BuildRemBert, BuildRoberta, BuildXlmRoberta, BuildXlnet};
+
 /// Classes that transformers 5 derives from a known one without a constructor: if named, they leave
 /// tokenizer.json as it is.
 constexpr std::string_view kBareSubclasses =
@@ -176,6 +182,11 @@ const ClassRule* FindByModelType(std::string_view type) {
 std::string TextOf(const json& object, const char* name) {
   const auto member = object.find(name);
   return member != object.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
+json MemberOrNull(const json& object, const char* name) {
+  const auto member = object.find(name);
+  return member == object.end() ? json() : *member;
 }
 
 bool HasByteLevel(const json& spec) {
@@ -262,13 +273,19 @@ absl::Status SetEnds(const json& config, const json& model_config, ClassParts& p
   return absl::OkStatus();
 }
 
-bool SavedByTransformers4(const json& config, const json& model_config) {
-  std::string version = TextOf(model_config, "transformers_version");
-  if (version.empty()) version = TextOf(config, "transformers_version");
-  int major = 0;
-  const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
-  if (read.ec == std::errc()) return major < 5;
-  return config.contains("clean_up_tokenization_spaces") && !config.contains("backend");
+/// Leaves the default tokens that the class has in transformers 4 too.
+void RemoveTokensOfTransformers5(Builder build, decltype(ClassParts::special_tokens)& tokens) {
+  std::string_view added;
+  if (build == BuildGemma) added = "mask_token";
+  if (build == BuildGptNeox) added = "pad_token";
+  if (build == BuildCohere) added = "pad_token cls_token sep_token mask_token";
+  std::erase_if(tokens, [&](const auto& token) { return HasWord(added, token.first); });
+  if (build != BuildCodeLlama) return;
+  for (auto& [name, content] : tokens) {
+    if (HasWord("prefix_token middle_token suffix_token eot_token fill_token", name)) {
+      name = kAdditionalTokens;
+    }
+  }
 }
 
 void SetPrefixSpaceInSequence(bool value, json& pre_tokenizer) {
@@ -288,19 +305,30 @@ absl::StatusOr<ClassParts> WithFlags(const ClassRule* rule, const json& config, 
                                            rule->build == BuildMpnet);
   if (is_bert && parts.normalizer.is_object() &&
       TextOf(parts.normalizer, "type") == "BertNormalizer") {
+    const json splits_chinese = MemberOrNull(parts.normalizer, "handle_chinese_chars");
     SHORTLIST_RETURN_IF_ERROR(SetBertFlags(config, parts.normalizer));
+    if (rule->build == BuildMpnet && !splits_chinese.is_null()) {
+      parts.normalizer["handle_chinese_chars"] = splits_chinese;
+    }
   }
   const bool is_qwen = rule != nullptr && (rule->build == BuildQwen2 || rule->build == BuildQwen35);
   const bool is_byte_level =
       parts.pre_tokenizer.is_object() && TextOf(parts.pre_tokenizer, "type") == "ByteLevel";
-  if (is_qwen || is_byte_level) {
+  const bool is_cohere = rule != nullptr && rule->build == BuildCohere;
+  if (is_qwen || is_cohere || is_byte_level) {
     SHORTLIST_ASSIGN_OR_RETURN(const auto flag, ReadOptionalBool(config, "add_prefix_space"));
     if (flag.has_value() && is_byte_level) parts.pre_tokenizer["add_prefix_space"] = *flag;
-    if (flag.has_value() && is_qwen) SetPrefixSpaceInSequence(*flag, parts.pre_tokenizer);
+    const bool sets_in_sequence = is_qwen || (is_cohere && flag.value_or(false));
+    if (flag.has_value() && sets_in_sequence) SetPrefixSpaceInSequence(*flag, parts.pre_tokenizer);
   }
   if (rule != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(ClassParts built, rule->build(config, parts));
     parts.special_tokens = std::move(built.special_tokens);
+    parts.default_tokens_are_plain =
+        rule->build == BuildQwen2 || rule->build == BuildBigBird || rule->build == BuildMpnet;
+    RemoveTokensOfTransformers5(rule->build, parts.special_tokens);
+    parts.mask_absorbs_space =
+        std::ranges::find(kMaskAbsorbsSpace, rule->build) != std::end(kMaskAbsorbsSpace);
   }
   return parts;
 }
@@ -330,11 +358,6 @@ void WarnOfClass(const ClassRule* rule, const json& document, const json& config
                            "PreTrainedTokenizerFast takes tokenizer.json as it is");
 }
 
-json MemberOrNull(const json& object, const char* name) {
-  const auto member = object.find(name);
-  return member == object.end() ? json() : *member;
-}
-
 }  // namespace
 
 bool ClassDependsOnDocument(const json& config, const json& model_config) {
@@ -350,6 +373,15 @@ bool GivesTokenTypes(std::string_view class_name, std::string_view model_type) {
   return rule != nullptr && HasWord(kTypedClasses, rule->names.substr(0, rule->names.find(' ')));
 }
 
+bool SavedByTransformers4(const json& config, const json& model_config) {
+  std::string version = TextOf(model_config, "transformers_version");
+  if (version.empty()) version = TextOf(config, "transformers_version");
+  int major = 0;
+  const auto read = std::from_chars(version.data(), version.data() + version.size(), major);
+  if (read.ec == std::errc()) return major < 5;
+  return config.contains("clean_up_tokenization_spaces") && !config.contains("backend");
+}
+
 absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config,
                                         const json& model_config) {
   ClassParts parts;
@@ -363,6 +395,12 @@ absl::StatusOr<ClassParts> PartsOfClass(const json& document, const json& config
     SHORTLIST_ASSIGN_OR_RETURN(parts, WithFlags(rule, config, std::move(parts)));
     SHORTLIST_RETURN_IF_ERROR(SetEnds(config, model_config, parts));
   } else {
+    // A subclass without a constructor only puts its template into the file's tokenizer.
+    if (is_bare && rule != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(ClassParts built, rule->build(config, parts));
+      parts.sequence_template = std::move(built.sequence_template);
+      parts.special_tokens = std::move(built.special_tokens);
+    }
     const ClassRule* const built = is_bare ? nullptr : rule;
     WarnOfClass(built, document, config, model_config, parts);
     if (built != nullptr) {

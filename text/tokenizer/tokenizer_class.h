@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_TOKENIZER_TOKENIZER_CLASS_H_
 #define SHORTLIST_TEXT_TOKENIZER_TOKENIZER_CLASS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "text/tokenizer/words/json_model.h"
 
 namespace shortlist {
 
@@ -17,6 +19,9 @@ struct ClassTemplate {
   struct Part {
     std::string_view name;  // "A", "B", or a member of tokenizer_config.json such as "cls_token"
     int type_id = 0;
+    /// The id if the member is null; nullopt: without the token, the template is not used.
+    std::optional<int32_t> id_if_null = std::nullopt;
+    bool is_optional = false;  // the part is left out if the member is null
   };
   std::vector<Part> single;
   std::vector<Part> pair;
@@ -34,19 +39,26 @@ struct ClassParts {
   std::optional<ClassTemplate> sequence_template;
   /// The class decodes the BPE model's end_of_word_suffix to a space.
   bool decodes_word_ends = false;
+  /// What the class sets in the model; `unk` is not used.
+  ModelSettings model;
   /// The class sets the model's unknown token to its `unk_token`, if the vocabulary has it.
   bool names_unk_of_model = false;
+  /// The mask token of the class absorbs the white space before it, if it is no added token.
+  bool mask_absorbs_space = false;
   /// Default special tokens of the class, by member name, used for members that
   /// tokenizer_config.json lacks. Several may have the name kAdditionalTokens.
   std::vector<std::pair<std::string_view, std::string_view>> special_tokens;
-  /// A class of transformers 5 builds the tokenizer anew: of a token that both files have, nothing
-  /// in tokenizer.json counts.
+  /// A class of transformers 5 builds the tokenizer anew: if tokenizer_config.json has
+  /// "added_tokens_decoder", the added tokens of tokenizer.json do not count.
   bool is_built = false;
   /// How special tokens are read: see ReadSpecialTokensOfConfig.
   bool as_transformers_4 = false;
   /// The class adds every named special token again, as a special one without lstrip, rstrip and
   /// single_word: the files' flags do not apply to these tokens.
   bool special_tokens_are_plain = false;
+  /// As special_tokens_are_plain, but only for the default tokens of the class and for strings in
+  /// lists of further tokens.
+  bool default_tokens_are_plain = false;
   /// Tokenizer::warnings: the class does not fit this file, or is not built here.
   std::vector<std::string> warnings;
 };
@@ -57,6 +69,9 @@ bool ClassDependsOnDocument(const nlohmann::json& config, const nlohmann::json& 
 /// True if the tokenizer class `class_name` gives token types to a pair of texts. An empty name
 /// means the usual class of `model_type`. True if both are empty.
 bool GivesTokenTypes(std::string_view class_name, std::string_view model_type);
+
+/// True if transformers 4 saved the checkpoint: see PartsOfClass().
+bool SavedByTransformers4(const nlohmann::json& config, const nlohmann::json& model_config);
 
 /// Returns the parts that apply after the tokenizer class has been applied, as AutoTokenizer of
 /// transformers does.

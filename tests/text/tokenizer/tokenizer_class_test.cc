@@ -46,7 +46,8 @@ TEST(TokenizerConfigTest, OptionsAndSpecialTokensFollowReference) {
     SCOPED_TRACE(row["name"].get<std::string>());
     json config = row["config"];
     if (!row["special_tokens_map"].is_null()) {
-      ASSERT_TRUE(AddSpecialTokensMap(row["special_tokens_map"], config).ok());
+      ASSERT_TRUE(
+          AddSpecialTokensMap(row["special_tokens_map"], row["transformers"] == 4, config).ok());
     }
     const auto tokenizer =
         ParseJsonTokenizer(Document(row["tokenizer"]), config, row["model_config"]);
@@ -66,9 +67,11 @@ TEST(TokenizerConfigTest, OptionsAndSpecialTokensFollowReference) {
     for (int id = 0; id < (*tokenizer)->size(); ++id) {
       if ((*tokenizer)->IsSpecial(TokenId{id})) special.push_back(id);
     }
-    // T5's class adds a hundred <extra_id_N> that are not there, too.
     std::vector<int> expected_special = row["special"];
-    if (row["config"].value("tokenizer_class", "") == "T5Tokenizer") expected_special.resize(3);
+    if (row["config"].value("tokenizer_class", "") == "T5Tokenizer") {
+      // The class adds a hundred <extra_id_N> that are not there, from id 20 on.
+      std::erase_if(expected_special, [](int id) { return id >= 20; });
+    }
     EXPECT_THAT(special, ElementsAreArray(expected_special));
     EXPECT_THAT((*tokenizer)->warnings(), ::testing::IsEmpty());
   }

@@ -84,7 +84,7 @@ std::optional<int32_t> FindOr(const std::optional<std::string>& token, const Voc
 }
 
 absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level,
-                                   const std::optional<std::string>& unk) {
+                                   const ModelSettings& settings) {
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
   result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
@@ -97,7 +97,10 @@ absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level,
   SHORTLIST_ASSIGN_OR_RETURN(options.byte_fallback, ReadBool(spec, "byte_fallback", false));
   SHORTLIST_ASSIGN_OR_RETURN(options.fuse_unk, ReadBool(spec, "fuse_unk", false));
   SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindNamed(spec, "unk_token", *result.vocabulary));
-  options.unk = FindOr(unk, *result.vocabulary, options.unk);
+  options.unk = FindOr(settings.unk, *result.vocabulary, options.unk);
+  if (!settings.has_unk) options.unk.reset();
+  options.byte_fallback = settings.byte_fallback.value_or(options.byte_fallback);
+  options.fuse_unk = settings.fuse_unk.value_or(options.fuse_unk);
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", ""));
   SHORTLIST_ASSIGN_OR_RETURN(options.end_of_word_suffix, ReadEndOfWordSuffix(spec));
@@ -134,13 +137,13 @@ absl::StatusOr<JsonModel> ParseWordLevel(const json& spec) {
   return result;
 }
 
-absl::StatusOr<JsonModel> ParseWordPiece(const json& spec, const std::optional<std::string>& unk) {
+absl::StatusOr<JsonModel> ParseWordPiece(const json& spec, const ModelSettings& settings) {
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, ParseVocabulary(spec));
   result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
   WordPieceModel::Options options;
   SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindUnk(spec, *result.vocabulary));
-  options.unk = *FindOr(unk, *result.vocabulary, options.unk);
+  options.unk = *FindOr(settings.unk, *result.vocabulary, options.unk);
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", "##"));
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -151,7 +154,7 @@ absl::StatusOr<JsonModel> ParseWordPiece(const json& spec, const std::optional<s
 }
 
 /// Parses "vocab": [[token, score], …].
-absl::StatusOr<JsonModel> ParseUnigram(const json& spec) {
+absl::StatusOr<JsonModel> ParseUnigram(const json& spec, const ModelSettings& settings) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* members, ReadArray(spec, "vocab"));
   Vocabulary::Entries entries;
   std::vector<double> scores;
@@ -166,13 +169,25 @@ absl::StatusOr<JsonModel> ParseUnigram(const json& spec) {
     scores.push_back(member[1].get<double>());
   }
   const int64_t size = static_cast<int64_t>(entries.size());
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t unk, ReadInteger(spec, "unk_id", 0, size - 1));
-  SHORTLIST_ASSIGN_OR_RETURN(const bool byte_fallback, ReadBool(spec, "byte_fallback", false));
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t own_unk,
+                             ReadInteger(spec, "unk_id", 0, size - 1, settings.unk_id));
+  SHORTLIST_ASSIGN_OR_RETURN(bool byte_fallback, ReadBool(spec, "byte_fallback", false));
+  byte_fallback = settings.byte_fallback.value_or(byte_fallback);
   JsonModel result;
   SHORTLIST_ASSIGN_OR_RETURN(Vocabulary vocabulary, Vocabulary::Create(std::move(entries)));
+  std::optional<int32_t> named = FindOr(settings.unk, vocabulary, std::nullopt);
+  if (named.has_value() && settings.unk_needs_score_0 && scores[static_cast<size_t>(*named)] != 0) {
+    named.reset();
+  }
+  const int32_t unk_id = named.value_or(settings.unk_id.value_or(static_cast<int32_t>(own_unk)));
+  if (unk_id >= size) {
+    return absl::InvalidArgumentError(absl::StrCat("the tokenizer class takes id ", unk_id,
+                                                   " as the unknown token, but the vocabulary has ",
+                                                   size, " ids"));
+  }
   result.vocabulary = std::make_unique<const Vocabulary>(std::move(vocabulary));
-  result.model = std::make_unique<UnigramModel>(*result.vocabulary, std::move(scores),
-                                                static_cast<int32_t>(unk), byte_fallback);
+  result.model =
+      std::make_unique<UnigramModel>(*result.vocabulary, std::move(scores), unk_id, byte_fallback);
   return result;
 }
 
@@ -186,12 +201,11 @@ absl::StatusOr<std::string> TypeOf(const json& spec) {
   return absl::InvalidArgumentError("no \"type\"");
 }
 
-absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level,
-                                const std::optional<std::string>& unk) {
+absl::StatusOr<JsonModel> Parse(const json& spec, bool byte_level, const ModelSettings& settings) {
   SHORTLIST_ASSIGN_OR_RETURN(const std::string type, TypeOf(spec));
-  if (type == "BPE") return ParseBpe(spec, byte_level, unk);
-  if (type == "WordPiece") return ParseWordPiece(spec, unk);
-  if (type == "Unigram") return ParseUnigram(spec);
+  if (type == "BPE") return ParseBpe(spec, byte_level, settings);
+  if (type == "WordPiece") return ParseWordPiece(spec, settings);
+  if (type == "Unigram") return ParseUnigram(spec, settings);
   if (type == "WordLevel") return ParseWordLevel(spec);
   return absl::InvalidArgumentError(absl::StrCat("type \"", Excerpt(type), "\" is not supported"));
 }
@@ -207,8 +221,8 @@ bool CanTakeBytes(const json& spec) {
 }
 
 absl::StatusOr<JsonModel> ParseModel(const json& spec, bool byte_level,
-                                     const std::optional<std::string>& unk) {
-  absl::StatusOr<JsonModel> model = Parse(spec, byte_level, unk);
+                                     const ModelSettings& settings) {
+  absl::StatusOr<JsonModel> model = Parse(spec, byte_level, settings);
   if (!model.ok()) return Within("model", model.status());
   model->kind = *TypeOf(spec);
   return model;

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_TOKENIZER_WORDS_JSON_MODEL_H_
 #define SHORTLIST_TEXT_TOKENIZER_WORDS_JSON_MODEL_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,11 +23,21 @@ struct JsonModel {
 /// True if the model accepts words as plain bytes (BpeModel::Options::byte_level).
 bool CanTakeBytes(const nlohmann::json& spec);
 
-/// `byte_level`: words are plain bytes. `unk` replaces the unknown token of a BPE or WordPiece
-/// model, if the vocabulary has it. InvalidArgument names the member that is wrong or not
-/// supported.
+/// What a tokenizer class sets instead of "model"; members that are not set leave it as it is.
+struct ModelSettings {
+  /// The unknown token is `unk` if the vocabulary has it, otherwise `unk_id`.
+  std::optional<std::string> unk = std::nullopt;
+  std::optional<int32_t> unk_id = std::nullopt;  // Unigram only
+  bool unk_needs_score_0 = false;                // Unigram: `unk` counts only if its score is 0
+  bool has_unk = true;                           // BPE: false drops unknown characters
+  std::optional<bool> byte_fallback = std::nullopt;
+  std::optional<bool> fuse_unk = std::nullopt;  // BPE only
+};
+
+/// `byte_level`: words are plain bytes. InvalidArgument names the member that is wrong or not
+/// supported, or the `unk_id` that the vocabulary lacks.
 absl::StatusOr<JsonModel> ParseModel(const nlohmann::json& spec, bool byte_level,
-                                     const std::optional<std::string>& unk = std::nullopt);
+                                     const ModelSettings& settings = {});
 
 /// Returns the model's "end_of_word_suffix"; empty if there is none.
 absl::StatusOr<std::string> ReadEndOfWordSuffix(const nlohmann::json& spec);
