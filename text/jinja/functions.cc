@@ -22,6 +22,11 @@ absl::StatusOr<Value> Range(const Arguments& arguments) {
   }
   SHORTLIST_ASSIGN_OR_RETURN(const auto bound, arguments.Bind({"start", "stop", "step"}));
   if (bound[0] == nullptr) return absl::InvalidArgumentError("range: no argument");
+  for (const Value* argument : bound) {
+    if (argument != nullptr && argument->Is(Kind::kNone)) {
+      return absl::InvalidArgumentError("range: an argument of type None where an int is needed");
+    }
+  }
   SHORTLIST_ASSIGN_OR_RETURN(int64_t start, IntOr(bound[0], 0));
   int64_t stop = start;
   if (bound[1] == nullptr) start = 0;

@@ -96,7 +96,8 @@ absl::StatusOr<Value> FloatArithmetic(Operator op, double left, double right) {
   if (op == Operator::kDivide) return Value(left / right);
   if (op == Operator::kFloorDivide) return Value(std::floor(left / right));
   const double remainder = std::fmod(left, right);
-  return Value(remainder != 0 && (remainder < 0) != (right < 0) ? remainder + right : remainder);
+  if (remainder == 0) return Value(std::copysign(0.0, right));
+  return Value((remainder < 0) != (right < 0) ? remainder + right : remainder);
 }
 
 Value JoinTexts(const Text& left, const Text& right) {
@@ -267,6 +268,10 @@ absl::StatusOr<bool> Contains(const Value& container, const Value& item) {
       if (!item.Is(Kind::kText)) break;
       return Find(container.bytes(), item.bytes()) != std::string_view::npos;
     case Kind::kDict:
+      if (item.Is(Kind::kDict) || (item.Is(Kind::kList) && item.list().kind == ListKind::kList)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("in: a ", item.TypeName(), " cannot be a key of a dict"));
+      }
       return container.dict().FindKey(item) != nullptr;
     case Kind::kList: {
       const auto& items = container.list().items;
@@ -323,6 +328,10 @@ absl::StatusOr<Value> GetAttribute(const Value& value, std::string_view name) {
                                              value.TypeName(), ", which no template may"));
   }
   if (HasMethod(value, name)) return MethodOf(value, name);
+  if (value.Is(Kind::kText) && IsOtherTextMethod(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("method '", std::string(name), "' of a str is not supported"));
+  }
   if (value.Is(Kind::kLoop)) return LoopAttribute(value, name);
   if (value.AsFloat()) return NumberAttribute(value, name);
   if (value.Is(Kind::kFunction) && value.function().macro != nullptr) {

@@ -32,7 +32,7 @@ std::optional<bool> PlainTest(std::string_view name, const Value& input) {
   if (name == "boolean") return kind == Kind::kBool;
   if (name == "true") return kind == Kind::kBool && input.boolean();
   if (name == "false") return kind == Kind::kBool && !input.boolean();
-  if (name == "callable") return kind == Kind::kFunction;
+  if (name == "callable") return kind == Kind::kFunction || kind == Kind::kUndefined;
   return std::nullopt;
 }
 

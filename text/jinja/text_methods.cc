@@ -177,6 +177,14 @@ bool HasTextMethod(std::string_view name) {
          std::end(kTextMethods);
 }
 
+bool IsOtherTextMethod(std::string_view name) {
+  constexpr std::string_view kOthers[] = {"encode",    "expandtabs",   "format_map", "isascii",
+                                          "isdecimal", "isidentifier", "isnumeric",  "isprintable",
+                                          "istitle",   "maketrans",    "translate"};
+  return !HasTextMethod(name) &&
+         std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+}
+
 absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
                                      const Arguments& arguments) {
   if (name == "strip") return StripMethod(text, arguments, Side::kBoth);

@@ -14,6 +14,9 @@ namespace shortlist::jinja {
 
 /// True for the supported methods of Python's str.
 bool HasTextMethod(std::string_view name);
+
+/// True for a method of Python's str that CallTextMethod() does not have.
+bool IsOtherTextMethod(std::string_view name);
 /// Calls the method `name`. Requires HasTextMethod(name).
 absl::StatusOr<Value> CallTextMethod(const Text& text, std::string_view name,
                                      const Arguments& arguments);

@@ -254,6 +254,20 @@ TEST(TemplateInterpreterTest, RejectsPowersOutsideFloat) {
             "inf 1 0.0");
 }
 
+// Jinja 3.1 in Python 3.11.
+TEST(TemplateInterpreterTest, CornersFollowPython) {
+  EXPECT_EQ(RenderSource("{{ 4.0 % -2 }} {{ -4.0 % 2 }} {{ 5.5 % -2 }}").value(), "-0.0 0.0 -0.5");
+  EXPECT_EQ(RenderSource("{{ x is callable }} {{ 1 is callable }} {{ [].a is callable }}").value(),
+            "True False True");
+  EXPECT_EQ(RenderSource("{{ (1, 2) in {} }} {{ 'a' in {'a': 1} }}").value(), "False True");
+  EXPECT_THAT(Error("{{ [1] in {} }}"), HasSubstr("in: a list cannot be a key of a dict"));
+  EXPECT_THAT(Error("{{ {} not in {} }}"), HasSubstr("in: a dict cannot be a key of a dict"));
+  EXPECT_THAT(Error("{{ range(none) }}"), HasSubstr("range: an argument of type None"));
+  EXPECT_THAT(Error("{{ 'a'.encode }}"), HasSubstr("method 'encode' of a str is not supported"));
+  EXPECT_THAT(Error("{{ 'a'.istitle() }}"), HasSubstr("method 'istitle' of a str"));
+  EXPECT_EQ(RenderSource("{{ 'a'.encoding is defined }}").value(), "False");
+}
+
 TEST(TemplateInterpreterTest, RejectsInvalidUnicode) {
   EXPECT_THAT(Error(R"({{ "\ud800" }})"), HasSubstr("no Unicode character"));
   EXPECT_THAT(Error(R"({{ "\U00110000" }})"), HasSubstr("no Unicode character"));
