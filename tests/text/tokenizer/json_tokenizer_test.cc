@@ -118,6 +118,16 @@ TEST(JsonTokenizerTest, BosAndEosMatchReferenceClasses) {
   }
 }
 
+// tokenizers 0.23.
+TEST(JsonTokenizerTest, MarksMergeAcrossDroppedCharacters) {
+  const json document = {
+      {"model",
+       {{"type", "BPE"}, {"vocab", {{"▁", 0}, {"▁▁", 1}, {"c", 2}}}, {"merges", {{"▁", "▁"}}}}}};
+  const auto tokenizer = ParseJsonTokenizer(document, json::object(), json::object());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_THAT(Ids(**tokenizer, "▁\t▁\nc"), ElementsAre(1, 2));
+}
+
 TEST(JsonTokenizerTest, CodeLlamaWithoutBosHasNone) {
   // Its own "<s>" would have id 7, for which the model has no embedding.
   const auto tokenizer =

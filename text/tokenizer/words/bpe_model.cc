@@ -166,6 +166,8 @@ void BpeModel::FindMaxTokenBytes(bool spelled_in_alphabet) {
                                 ? all_known(byte_ids_) && all_known(last_byte_ids_)
                                 : options_.byte_fallback && all_known(fallback_ids_);
   drops_words_ = !covers_bytes && !options_.unk.has_value();
+  // Marks may merge across a dropped character.
+  splits_before_space_marks_ &= !drops_words_;
   if (!covers_bytes && (!options_.unk.has_value() || options_.fuse_unk)) return;
   int64_t longest = 1;
   for (int32_t id = 0; id < vocabulary_.size(); ++id) {
