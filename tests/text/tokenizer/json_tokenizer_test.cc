@@ -120,9 +120,10 @@ TEST(JsonTokenizerTest, BosAndEosMatchReferenceClasses) {
 
 // tokenizers 0.23.
 TEST(JsonTokenizerTest, MarksMergeAcrossDroppedCharacters) {
-  const json document = {
-      {"model",
-       {{"type", "BPE"}, {"vocab", {{"▁", 0}, {"▁▁", 1}, {"c", 2}}}, {"merges", {{"▁", "▁"}}}}}};
+  const json document = {{"model",
+                          {{"type", "BPE"},
+                           {"vocab", {{"▁", 0}, {"▁▁", 1}, {"c", 2}}},
+                           {"merges", json::array({json::array({"▁", "▁"})})}}}};
   const auto tokenizer = ParseJsonTokenizer(document, json::object(), json::object());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_THAT(Ids(**tokenizer, "▁\t▁\nc"), ElementsAre(1, 2));
