@@ -24,6 +24,9 @@ constexpr double kUsualAcceptance = 0.8;
 constexpr double kFewVerdicts = 32.0, kManyVerdicts = 512.0;
 // No policy can hope for a higher acceptance.
 constexpr double kHighestAcceptance = 0.98;
+// Several requests do not try drafts whose first token pays only if it is accepted more often than
+// this: even at the highest acceptance they would gain 4 %, which a trial may cost.
+constexpr double kWorthTrying = 0.9;
 // One in this many steps in which drafts cannot pay, by what was measured, drafts all the same.
 constexpr int64_t kTryEvery = 512;
 // The longest chain of a forecast.
@@ -105,16 +108,14 @@ bool DraftPolicy::CanPay(int64_t num_requests) const {
   return verify_.empty() || HighestRate(num_requests, kHighestAcceptance) > PlainRate(num_requests);
 }
 
-/// True if drafts cannot pay, or not even the first token of a chain at the measured costs. False
-/// in every kTryEvery-th such step.
+/// True if drafts cannot pay, or hardly: see kWorthTrying. False in every kTryEvery-th such step.
 bool DraftPolicy::IsHopeless(int64_t num_requests, int64_t num_drafting) const {
   if (loads_[LoadOf(num_requests)].num_hopeless % kTryEvery == kTryEvery - 1) return false;
   if (!CanPay(num_requests)) return true;
   if (num_requests == 1) return false;  // DraftWorth finds that out, at little cost
   const double step_ms =
       draft_.Of(num_drafting) + VerifyMs(num_requests + num_drafting) - VerifyMs(num_requests);
-  return PlainRate(num_requests) * step_ms / static_cast<double>(num_drafting) >=
-         kHighestAcceptance;
+  return PlainRate(num_requests) * step_ms / static_cast<double>(num_drafting) >= kWorthTrying;
 }
 
 bool DraftPolicy::TakeStep(int64_t num_requests, int64_t num_drafting) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes prompts of public benchmarks for `shortlist compare --prompts`, each as a user's chat message.
 
-usage: bench/real/prompts.py --model DIR [--per-source N] [--data DIR] OUT.jsonl
+usage: bench/real/prompts.py --model MODEL [--per-source N] [--data DIR] OUT.jsonl
 
-Sources: HumanEval (code), GSM8K's test set (arithmetic), MT-bench (mixed, first turns) and Spec-Bench's translations.
-Each gives N rows (24), at a fixed stride over its file. A row is {"source", "prompt"}. `compare` groups by source and
-uses a prompt unchanged, so the chat template of the model in DIR is applied here. Data are read from --data or
+Sources: HumanEval (code), GSM8K's test set (arithmetic), MT-bench (mixed, first turns) and Spec-Bench's translations,
+summaries, questions and retrieved passages. Its other categories are MT-bench's and GSM8K's. Each gives N rows (24), at
+a fixed stride over its file. A row is {"source", "prompt"}. `compare` groups by source and uses a prompt unchanged, so
+the chat template of MODEL, a directory or a GGUF file, is applied here. Data are read from --data or
 $SHORTLIST_SHARED_DATA, else from ../shared/data next to the repository. Needs requirements.txt.
 """
 
@@ -33,8 +34,8 @@ def questions(folder):
                       for row in read_rows(folder / "HumanEval.jsonl.gz")],
         "GSM8K": [row["question"] for row in read_rows(folder / "gsm8k_test.jsonl")],
         "MT-bench": [row["turns"][0] for row in read_rows(folder / "mt_bench.jsonl")],
-        "translation": [row["turns"][0] for row in read_rows(folder / "spec_bench.jsonl")
-                        if row["category"] == "translation"],
+        **{category: [row["turns"][0] for row in read_rows(folder / "spec_bench.jsonl") if row["category"] == category]
+           for category in ("translation", "summarization", "qa", "rag")},
     }
 
 
@@ -46,7 +47,7 @@ def at_stride(rows, count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True, metavar="DIR", help="whose chat template is applied")
+    parser.add_argument("--model", type=Path, required=True, help="whose chat template is applied")
     parser.add_argument("--per-source", type=int, default=24, metavar="N")
     parser.add_argument("--data", type=Path, metavar="DIR",
                         default=Path(os.environ.get("SHORTLIST_SHARED_DATA", ROOT.parent / "shared/data")))
@@ -57,7 +58,10 @@ def main():
     folder = arguments.data / "prompts"
     if not folder.is_dir():
         sys.exit(f"prompts.py: {folder} does not exist; set SHORTLIST_SHARED_DATA or --data")
-    tokenizer = AutoTokenizer.from_pretrained(arguments.model)
+    if arguments.model.suffix == ".gguf":
+        tokenizer = AutoTokenizer.from_pretrained(arguments.model.parent, gguf_file=arguments.model.name)
+    else:
+        tokenizer = AutoTokenizer.from_pretrained(arguments.model)
     with open(arguments.output, "w", encoding="utf-8") as file:
         for source, texts in questions(folder).items():
             chosen = at_stride(texts, arguments.per_source)
