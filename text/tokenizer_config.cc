@@ -75,6 +75,19 @@ absl::Status AppendNamedTokens(const json& config, const char* name, bool lists_
   return absl::OkStatus();
 }
 
+constexpr char kAdditional[] = "additional_special_tokens";
+constexpr char kExtra[] = "extra_special_tokens";
+
+/// Returns `tokens` and those of `more` that it lacks.
+json Joined(json tokens, const json& more) {
+  for (const json& token : more) {
+    if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) continue;
+    tokens.push_back(token);
+    if (token.is_object()) tokens.back()["special"] = true;
+  }
+  return tokens;
+}
+
 }  // namespace
 
 absl::StatusOr<TokenizerConfig> ParseTokenizerConfig(const json& config) {
@@ -151,7 +164,7 @@ absl::StatusOr<std::vector<NamedToken>> ReadSpecialTokensOfConfig(const json& co
 void SortByMember(bool as_transformers_4, std::vector<NamedToken>& tokens) {
   const auto rank = [&](const NamedToken& token) {
     const bool is_last = as_transformers_4 && token.member == "extra_special_tokens";
-    return RankOf(token.member) + (token.member.ends_with("_token") ? 0 : 1) + (is_last ? 1 : 0);
+    return RankOf(token.member) + (token.IsListed() ? 1 : 0) + (is_last ? 1 : 0);
   };
   std::stable_sort(tokens.begin(), tokens.end(),
                    [&](const NamedToken& a, const NamedToken& b) { return rank(a) < rank(b); });
@@ -161,24 +174,14 @@ absl::Status AddSpecialTokensMap(const json& map, bool as_transformers_4, json& 
   if (!map.is_object() || !config.is_object())
     return absl::InvalidArgumentError("not a JSON object");
   if (config.contains("added_tokens_decoder")) return absl::OkStatus();
+  const auto list = config.find(as_transformers_4 ? kAdditional : kExtra);
+  const json extra = list == config.end() ? json() : *list;
+  const bool has_further =
+      config.contains(kAdditional) || (config.contains(kExtra) && !config[kExtra].is_object());
   for (const auto& [name, value] : map.items()) {
-    json& member = config[name];
-    if (name == "additional_special_tokens" && value.is_array()) {
-      if (as_transformers_4 && member.is_array()) {
-        for (const json& token : value) {
-          if (std::find(member.begin(), member.end(), token) == member.end()) member += token;
-        }
-        continue;
-      }
-      const auto extra = config.find("extra_special_tokens");
-      const bool has_own = !member.is_null() || (extra != config.end() && !extra->is_object());
-      if (!as_transformers_4 && has_own) {
-        if (member.is_null()) config.erase(name);
-        continue;
-      }
-    }
-    member = value;
-    if (value.is_object() && value.contains("content")) member["special"] = true;
+    if (!as_transformers_4 && name == kAdditional && has_further) continue;
+    const bool is_merged = name == (as_transformers_4 ? kAdditional : kExtra);
+    config[name] = is_merged && value.is_array() && extra.is_array() ? Joined(extra, value) : value;
   }
   return absl::OkStatus();
 }

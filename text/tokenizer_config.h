@@ -39,6 +39,9 @@ struct NamedToken {
   /// The token is special even if an added token of the same spelling is not.
   bool makes_special = false;
   bool is_default = false;  // a default of the tokenizer's class; no file names it
+
+  /// True for a token of a list, such as "additional_special_tokens".
+  bool IsListed() const { return !member.ends_with("_token"); }
 };
 
 /// Returns the special tokens that `config` names, in the order in which transformers adds those
@@ -64,8 +67,8 @@ void SortByMember(bool as_transformers_4, std::vector<NamedToken>& tokens);
 /// Adds the members of special_tokens_map.json to `config`, overwriting those of the same name,
 /// unless `config` has "added_tokens_decoder". This is how transformers reads the older file.
 ///
-/// If both have further special tokens, those of the map are ignored, or appended
-/// `as_transformers_4`.
+/// Lists of further tokens in both files: transformers 5 appends "extra_special_tokens" of the map
+/// and ignores its "additional_special_tokens"; transformers 4 appends the latter.
 absl::Status AddSpecialTokensMap(const nlohmann::json& map, bool as_transformers_4,
                                  nlohmann::json& config);
 

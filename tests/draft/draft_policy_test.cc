@@ -137,6 +137,22 @@ TEST(DraftPolicyTest, ManyRequestsDoNotTryWhatCannotPay) {
   EXPECT_FALSE(policy.Rests(1));
 }
 
+TEST(DraftPolicyTest, SeveralRequestsDoNotTryWhatHardlyPays) {
+  // A first token costs a pass of 1 ms and two rows; plain decoding makes 0.2 tokens a millisecond.
+  const auto rests = [](double row_ms) {
+    const World world = {.acceptance = 0.98,
+                         .pass_ms = 1.0,
+                         .one_ms = 10.0 - row_ms,
+                         .row_ms = row_ms,
+                         .num_requests = 2};
+    DraftPolicy policy;
+    MeasureVerify(world, policy);
+    return policy.Rests(2);
+  };
+  EXPECT_FALSE(rests(3.9));  // pays from an acceptance of 0.88 on
+  EXPECT_TRUE(rests(4.1));   // 0.92
+}
+
 TEST(DraftPolicyTest, PromptMustPayBack) {
   DraftPolicy policy;
   EXPECT_TRUE(policy.PaysBack(/*num_requests=*/1, /*num_missing=*/1000, /*num_wanted=*/1));

@@ -144,7 +144,10 @@ def ours(shortlist, folder):
     if isinstance(rows, str):
         return rows
     ids = [row["ids"] for row in rows]
-    return ids, [row["text"] for row in run_shortlist(shortlist, "detokenize", folder, ids)]
+    texts = run_shortlist(shortlist, "detokenize", folder, ids)
+    if isinstance(texts, str):  # what encodes without a word must decode
+        return ids, [texts] * len(ids)
+    return ids, [row["text"] for row in texts]
 
 
 def outcome(shortlist, files):

@@ -353,8 +353,16 @@ def cases():
             ("CohereTokenizer", "bytes_digits", {"add_prefix_space": True}), ("BigBirdTokenizer", "albert_mark", {}),
             ("PreTrainedTokenizerFast", "bytes+special_u", {"added_tokens_decoder": {}, "pad_token": SPECIAL}),
             ("LlamaTokenizer", "bytes+special_u", {"bos_token": "<u>", "additional_special_tokens": [SPECIAL]}),
-            ("RobertaTokenizer", "bytes", {"mask_token": "<u>"}), ("DebertaTokenizer", "bytes", {})]:
-        case(f"{name} of 4 {config}", document, BYTES + WORDS, {"tokenizer_class": name, **config}, 4, of_4)
+            ("RobertaTokenizer", "bytes", {"mask_token": "<u>"}), ("DebertaTokenizer", "bytes", {}), ("BlenderbotTokenizer", "bytes", {})]:
+        case(f"{name} of 4 {config}", document, BYTES + WORDS + ["ab [MASK] <mask>"], {"tokenizer_class": name, **config}, 4, of_4)
+    case("GPTNeoX of StableLM", "bytes", BYTES + ["<|padding|>"], {"tokenizer_class": "GPTNeoXTokenizer"}, 4,
+         of_4 | {"model_type": "stablelm"})
+    for config, map_tokens in [({"additional_special_tokens": ["<u>"]}, {"additional_special_tokens": None}),
+                               ({"extra_special_tokens": ["<u>"]}, {"extra_special_tokens": ["<mask>", {"content": "<pad>"}]})]:
+        case(f"{config} and {map_tokens} of the map", "bytes", BYTES, {"tokenizer_class": "GPT2Tokenizer", **config}, 5, of_5,
+             special_tokens_map=map_tokens)
+    case("named, but not special", "bytes+u", BYTES, {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<u>"} |
+         {"added_tokens_decoder": {"260": {"content": "<s>", "special": True}}}, 5, of_5)
     return rows
 
 

@@ -178,9 +178,10 @@ bool HasTextMethod(std::string_view name) {
 }
 
 bool IsOtherTextMethod(std::string_view name) {
-  constexpr std::string_view kOthers[] = {"encode",    "expandtabs",   "format_map", "isascii",
-                                          "isdecimal", "isidentifier", "isnumeric",  "isprintable",
-                                          "istitle",   "maketrans",    "translate"};
+  constexpr std::string_view kOthers[] = {"casefold",    "encode",    "expandtabs",   "format_map",
+                                          "isascii",     "isdecimal", "isidentifier", "isnumeric",
+                                          "isprintable", "istitle",   "swapcase",     "maketrans",
+                                          "translate"};
   return !HasTextMethod(name) &&
          std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }

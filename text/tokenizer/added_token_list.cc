@@ -32,8 +32,9 @@ int64_t NumEmbeddings(const json& model_config) {
   for (const json& config :
        {model_config, text_config == model_config.end() ? json() : *text_config}) {
     const auto size = config.find("vocab_size");
-    if (size == config.end() || !size->is_number_integer()) continue;
-    return std::clamp<int64_t>(size->get<int64_t>(), 0, kMaxVocabularySize);
+    if (size == config.end()) continue;
+    const auto value = ToInteger(*size, "vocab_size", 0, kMaxVocabularySize);
+    if (value.ok()) return *value;
   }
   return kMaxVocabularySize;
 }
@@ -122,36 +123,44 @@ class AddedTokenList {
   void AppendNamed(const NamedToken& named) {
     std::optional<int32_t> id = vocabulary_.Find(named.token.content);
     if (!id.has_value()) {
-      if (next_id_ >= num_embeddings_) return named.is_default ? void() : Warn(named);
+      if (next_id_ >= num_embeddings_) {
+        if (!named.is_default) Warn(named);
+        return;
+      }
       id = next_id_;
     }
     Append(TokenOf(named, *id));
   }
 
+  /// True if the flags of `named` replace those of an added token of the same spelling.
   /// `was_known`: the token was there before the named ones.
+  ///
+  /// transformers 5 (TokenizersBackend.__init__) adds names that are no added tokens yet, so the
+  /// last flags of a name count; some classes then add all names again. transformers 4
+  /// (PreTrainedTokenizerFast.__init__) adds names with flags again, unless the config's row of
+  /// that spelling is used in their place or changes the token.
   bool ReplacesFlags(const NamedToken& named, bool was_known) const {
-    const bool is_listed = !named.member.ends_with("_token");
     if (!parts_.as_transformers_4) {
-      const bool is_default = named.is_default || (is_listed && !named.has_flags);
+      const bool is_default = named.is_default || (named.IsListed() && !named.has_flags);
       return !was_known || parts_.special_tokens_are_plain ||
              (parts_.default_tokens_are_plain && is_default);
     }
-    const bool has_flags =
-        named.has_flags || AbsorbsSpace(named) || (parts_.default_tokens_are_plain && !is_listed);
+    const bool has_flags = named.has_flags || AbsorbsSpace(named) ||
+                           (parts_.default_tokens_are_plain && !named.IsListed());
     if (!has_flags) return false;
     const auto row = config_rows_.find(named.token.content);
-    if (is_listed || named.is_default) return row == config_rows_.end() || !row->second.changes;
-    // A name of tokenizer_config.json stands for the row of this spelling.
+    if (named.IsListed() || named.is_default)
+      return row == config_rows_.end() || !row->second.changes;
     return has_config_rows_ && row == config_rows_.end();
   }
 
-  /// True if a token that the files list becomes special by its name.
+  /// True if `named` makes an added token of the same spelling special.
   bool MakesSpecial(const NamedToken& named) const {
-    if (!parts_.as_transformers_4 || !has_config_rows_) return named.makes_special;
+    if (!has_config_rows_) return named.makes_special;
     const auto row = config_rows_.find(named.token.content);
+    if (!parts_.as_transformers_4) return named.makes_special && row != config_rows_.end();
     if (row != config_rows_.end() && (row->second.is_new || row->second.changes)) return true;
-    const bool is_listed = !named.member.ends_with("_token");
-    return is_listed ? named.has_flags : !named.is_default && row != config_rows_.end();
+    return named.IsListed() ? named.has_flags : !named.is_default && row != config_rows_.end();
   }
 
   bool AbsorbsSpace(const NamedToken& named) const {
@@ -173,7 +182,8 @@ class AddedTokenList {
     tokens_.push_back(std::move(token));
   }
 
-  /// Warns if `token`, which is new, does not have the next id: transformers counts on.
+  /// Warns if the new `token` does not have the next free id, which transformers would give it.
+  /// Only the first such token is named.
   void WarnOfGap(const AddedToken& token) {
     if (token.id == next_id_ || !warnings_.empty()) return;
     warnings_.push_back(absl::StrCat("added token \"", token.content.substr(0, 80), "\" has id ",
@@ -235,9 +245,9 @@ absl::StatusOr<std::vector<NamedToken>> ReadNamedTokens(const json& config,
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<NamedToken> named,
                              ReadSpecialTokensOfConfig(config, parts.as_transformers_4));
   for (const auto& [name, content] : parts.special_tokens) {
-    const bool is_listed = name == kAdditionalTokens && Has(config, "extra_special_tokens") &&
-                           !parts.as_transformers_4;
-    if (Has(config, name) || is_listed) continue;
+    const bool has_list = name == kAdditionalTokens && Has(config, "extra_special_tokens") &&
+                          !parts.as_transformers_4;
+    if (Has(config, name) || has_list) continue;
     named.push_back({.token = PlainSpecialToken(std::string(content), /*id=*/0),
                      .member = std::string(name),
                      .makes_special = true,

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "text/tokenizer/added_token_list.h"
@@ -70,6 +72,7 @@ std::optional<std::vector<SequenceTemplate::Part>> FillIn(
     } else if (part.is_optional && IsNull(config, part.name)) {
       continue;
     } else if (part.id_if_null.has_value() && IsNull(config, part.name)) {
+      if (*part.id_if_null >= pipeline.size()) return std::nullopt;
       result.push_back(SequenceTemplate::Token(TokenId{*part.id_if_null}, part.type_id));
     } else {
       const std::optional<std::string> spelling = SpellingOf(config, parts, part.name);
@@ -82,21 +85,25 @@ std::optional<std::vector<SequenceTemplate::Part>> FillIn(
   return result;
 }
 
+/// Returns the names of the tokens in `spec`, for messages.
+std::string NamesOf(const ClassTemplate& spec) {
+  std::set<std::string> names;
+  for (const ClassTemplate::Part& part : spec.pair) {
+    if (part.name != "A" && part.name != "B") names.emplace(part.name);
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 /// Puts the template of the class into `pipeline`, if all its tokens exist; otherwise warns.
 void FollowClass(const json& config, const ClassParts& parts, TokenizerPipeline& pipeline) {
   if (!parts.sequence_template.has_value()) return;
   auto single = FillIn(parts.sequence_template->single, config, parts, pipeline);
   auto pair = FillIn(parts.sequence_template->pair, config, parts, pipeline);
   if (!single.has_value() || !pair.has_value()) {
-    std::string names;
-    for (const ClassTemplate::Part& part : parts.sequence_template->pair) {
-      if (part.name == "A" || part.name == "B" || names.find(part.name) != std::string::npos)
-        continue;
-      absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(part.name));
-    }
-    pipeline.warnings.push_back(absl::StrCat("the tokenizer class puts ", names,
-                                             " around a text, and not all of them are "
-                                             "tokens: the template of tokenizer.json is used"));
+    pipeline.warnings.push_back(
+        absl::StrCat("the tokenizer class puts ", NamesOf(*parts.sequence_template),
+                     " before or after a text, and not all of them are tokens: it is encoded as "
+                     "tokenizer.json says"));
     return;
   }
   pipeline.sequence_template = {.single = *std::move(single), .pair = *std::move(pair)};

@@ -131,7 +131,7 @@ constexpr ClassWithEnds kClassesWithEnds[] = {
 
 /// Classes of transformers 4 whose mask token absorbs the white space before it.
 constexpr Builder kMaskAbsorbsSpace[] = {
-    BuildAlbert, BuildBarthez, BuildBigBird, BuildCamembert,  BuildDeberta,
+    BuildAlbert, BuildBarthez, BuildBigBird, BuildBlenderbot, BuildCamembert,
     BuildMpnet,  BuildRemBert, BuildRoberta, BuildXlmRoberta, BuildXlnet};
 
 /// Classes that transformers 5 derives from a known one without a constructor: if named, they leave
@@ -242,6 +242,21 @@ const ClassRule* ChooseRule(const ClassParts& parts, const json& config, const j
   return FindByName(name);
 }
 
+/// Leaves the default tokens that the class has in transformers 4 too.
+void RemoveTokensOfTransformers5(Builder build, decltype(ClassParts::special_tokens)& tokens) {
+  std::string_view added;
+  if (build == BuildGemma) added = "mask_token";
+  if (build == BuildGptNeox) added = "pad_token";
+  if (build == BuildCohere) added = "pad_token cls_token sep_token mask_token";
+  std::erase_if(tokens, [&](const auto& token) { return HasWord(added, token.first); });
+  if (build != BuildCodeLlama) return;
+  for (auto& [name, content] : tokens) {
+    if (HasWord("prefix_token middle_token suffix_token eot_token fill_token", name)) {
+      name = kAdditionalTokens;
+    }
+  }
+}
+
 /// Sets the template and special tokens of transformers 4's class, if it is in kClassesWithEnds.
 absl::Status SetEnds(const json& config, const json& model_config, ClassParts& parts) {
   const std::string name = ClassName(config, model_config);
@@ -269,23 +284,9 @@ absl::Status SetEnds(const json& config, const json& model_config, ClassParts& p
     SHORTLIST_ASSIGN_OR_RETURN(const ClassParts built,
                                FindByName(found->name)->build(config, parts));
     parts.special_tokens = built.special_tokens;
+    RemoveTokensOfTransformers5(FindByName(found->name)->build, parts.special_tokens);
   }
   return absl::OkStatus();
-}
-
-/// Leaves the default tokens that the class has in transformers 4 too.
-void RemoveTokensOfTransformers5(Builder build, decltype(ClassParts::special_tokens)& tokens) {
-  std::string_view added;
-  if (build == BuildGemma) added = "mask_token";
-  if (build == BuildGptNeox) added = "pad_token";
-  if (build == BuildCohere) added = "pad_token cls_token sep_token mask_token";
-  std::erase_if(tokens, [&](const auto& token) { return HasWord(added, token.first); });
-  if (build != BuildCodeLlama) return;
-  for (auto& [name, content] : tokens) {
-    if (HasWord("prefix_token middle_token suffix_token eot_token fill_token", name)) {
-      name = kAdditionalTokens;
-    }
-  }
 }
 
 void SetPrefixSpaceInSequence(bool value, json& pre_tokenizer) {

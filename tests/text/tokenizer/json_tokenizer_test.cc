@@ -112,8 +112,9 @@ TEST(JsonTokenizerTest, BosAndEosMatchReferenceClasses) {
     const auto tokenizer = Parse(document, row["config"]);
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     const std::vector<int> ids = Ids(**tokenizer, "text");
-    EXPECT_EQ(ids.front() == 1, row["bos"].get<bool>());
-    EXPECT_EQ(ids.back() == 2, row["eos"].get<bool>());
+    // Qwen 2's class has no unknown token: characters that are no tokens give no ids.
+    EXPECT_EQ(!ids.empty() && ids.front() == 1, row["bos"].get<bool>());
+    EXPECT_EQ(!ids.empty() && ids.back() == 2, row["eos"].get<bool>());
     EXPECT_THAT(Ids(**tokenizer, "text", {.add_special_tokens = false}), Each(Gt(2)));
   }
 }
@@ -129,13 +130,42 @@ TEST(JsonTokenizerTest, MarksMergeAcrossDroppedCharacters) {
   EXPECT_THAT(Ids(**tokenizer, "▁\t▁\nc"), ElementsAre(1, 2));
 }
 
+TEST(JsonTokenizerTest, IdsOfClassMustExist) {
+  json document = Small();
+  document["model"] = {{"type", "WordPiece"}, {"unk_token", "a"}, {"vocab", {{"a", 0}, {"b", 1}}}};
+  document["added_tokens"] = json::array();
+  const json config = {
+      {"tokenizer_class", "BertTokenizer"}, {"cls_token", nullptr}, {"sep_token", nullptr}};
+  // transformers takes ids 2 and 3.
+  const auto tokenizer = ParseJsonTokenizer(document, config, {{"vocab_size", 2}});
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_THAT((*tokenizer)->warnings(), Contains(HasSubstr("puts cls_token, sep_token before")));
+  EXPECT_THAT(Ids(**tokenizer, "a"), ElementsAre(0));
+
+  document["model"] = {
+      {"type", "Unigram"}, {"unk_id", 0}, {"vocab", json::array({json::array({"a", 0.0})})}};
+  const auto refused =
+      ParseJsonTokenizer(document, {{"tokenizer_class", "T5Tokenizer"}}, json::object());
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("takes id 2 as the unknown token"));
+}
+
+TEST(JsonTokenizerTest, GapBeforeAddedTokenIsWarning) {
+  json document = Small();
+  document["added_tokens"] = json::array({{{"id", 9}, {"content", "<x>"}}});
+  const auto tokenizer = ParseJsonTokenizer(document, json::object(), json::object());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_THAT((*tokenizer)->warnings(), Contains(HasSubstr("has id 9, but the next free id is")));
+}
+
 TEST(JsonTokenizerTest, CodeLlamaWithoutBosHasNone) {
   // Its own "<s>" would have id 7, for which the model has no embedding.
   const auto tokenizer =
       ParseJsonTokenizer(Small(), {{"tokenizer_class", "CodeLlamaTokenizer"}}, {{"vocab_size", 7}});
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_THAT(Ids(**tokenizer, "a"), ElementsAre(0));
-  EXPECT_THAT((*tokenizer)->warnings(), Contains(HasSubstr("puts bos_token around a text")));
+  EXPECT_THAT((*tokenizer)->warnings(),
+              Contains(HasSubstr("puts bos_token before or after a text")));
 }
 
 TEST(JsonTokenizerTest, RejectsByName) {

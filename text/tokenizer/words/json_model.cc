@@ -22,6 +22,10 @@ namespace {
 
 using nlohmann::json;
 
+// Of a WordPiece model that does not say otherwise.
+constexpr char kUsualPrefix[] = "##";
+constexpr int64_t kUsualWordChars = 100;
+
 /// Parses "vocab": {token: id}.
 absl::StatusOr<Vocabulary> ParseVocabulary(const json& spec) {
   SHORTLIST_ASSIGN_OR_RETURN(const json* vocab, FindMember(spec, "vocab"));
@@ -101,6 +105,7 @@ absl::StatusOr<JsonModel> ParseBpe(const json& spec, bool byte_level,
   if (!settings.has_unk) options.unk.reset();
   options.byte_fallback = settings.byte_fallback.value_or(options.byte_fallback);
   options.fuse_unk = settings.fuse_unk.value_or(options.fuse_unk);
+  options.ignore_merges = settings.ignore_merges.value_or(options.ignore_merges);
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
                              ReadString(spec, "continuing_subword_prefix", ""));
   SHORTLIST_ASSIGN_OR_RETURN(options.end_of_word_suffix, ReadEndOfWordSuffix(spec));
@@ -145,10 +150,14 @@ absl::StatusOr<JsonModel> ParseWordPiece(const json& spec, const ModelSettings& 
   SHORTLIST_ASSIGN_OR_RETURN(options.unk, FindUnk(spec, *result.vocabulary));
   options.unk = *FindOr(settings.unk, *result.vocabulary, options.unk);
   SHORTLIST_ASSIGN_OR_RETURN(options.continuing_subword_prefix,
-                             ReadString(spec, "continuing_subword_prefix", "##"));
-  SHORTLIST_ASSIGN_OR_RETURN(
-      options.max_input_chars_per_word,
-      ReadInteger(spec, "max_input_chars_per_word", 0, std::numeric_limits<int32_t>::max(), 100));
+                             ReadString(spec, "continuing_subword_prefix", kUsualPrefix));
+  SHORTLIST_ASSIGN_OR_RETURN(options.max_input_chars_per_word,
+                             ReadInteger(spec, "max_input_chars_per_word", 0,
+                                         std::numeric_limits<int32_t>::max(), kUsualWordChars));
+  if (settings.is_usual_word_piece) {
+    options.continuing_subword_prefix = kUsualPrefix;
+    options.max_input_chars_per_word = kUsualWordChars;
+  }
   result.model = std::make_unique<WordPieceModel>(*result.vocabulary, std::move(options));
   return result;
 }

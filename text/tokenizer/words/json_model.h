@@ -31,7 +31,9 @@ struct ModelSettings {
   bool unk_needs_score_0 = false;                // Unigram: `unk` counts only if its score is 0
   bool has_unk = true;                           // BPE: false drops unknown characters
   std::optional<bool> byte_fallback = std::nullopt;
-  std::optional<bool> fuse_unk = std::nullopt;  // BPE only
+  std::optional<bool> fuse_unk = std::nullopt;       // BPE only
+  std::optional<bool> ignore_merges = std::nullopt;  // BPE only
+  bool is_usual_word_piece = false;  // WordPiece: the prefix is "##", words have 100 characters
 };
 
 /// `byte_level`: words are plain bytes. InvalidArgument names the member that is wrong or not
