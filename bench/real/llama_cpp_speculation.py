@@ -53,10 +53,10 @@ def measure_llama(arguments, prompts, length):
     tokens, seconds = 0, 0.0
     for prompt in prompts:
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-            file.write(prompt)
+            file.write(prompt + "\n")  # it drops the last line break of a file
             file.flush()
             done = run([arguments.llama, "-m", arguments.target, "-md", arguments.draft, "-f", file.name, "-n",
-                        arguments.max_new_tokens, "-c", 4096, "--temp", 0, "--draft-max", length, "-t", arguments.threads,
+                        arguments.max_new_tokens, "-c", 4096, "--temp", 0, "--spec-draft-n-max", length, "-t", arguments.threads,
                         "-td", arguments.threads, "--spec-type", "draft-simple"])
         found = DECODED.search(done.stdout + done.stderr)
         if found is None:
