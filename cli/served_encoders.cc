@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "cli/tokenizer_warnings.h"
+#include "cli/warnings.h"
 #include "model/checkpoint/config.h"
 #include "model/decoder.h"
 #include "nlohmann/json.hpp"
@@ -98,6 +98,7 @@ absl::Status ServedEncoders::Add(const std::string& flag, const EncoderFlags& en
                                    pool);
   if (!model.ok()) return OfFlag(flag, model.status());
   PrintTokenizerWarnings((*model)->source().path(), (*model)->tokenizer());
+  if (const std::string warning = (*model)->warning(); !warning.empty()) PrintWarning(warning);
   if ((*model)->makes_scores() != (flag == kRerankFlag)) {
     return absl::InvalidArgumentError(absl::StrCat(
         flag, ": ", (*model)->source().path(), ", ", (*model)->config().architecture, ", makes ",

@@ -8,7 +8,7 @@
 #include "base/counted.h"
 #include "base/status_macros.h"
 #include "cli/prompts.h"
-#include "cli/tokenizer_warnings.h"
+#include "cli/warnings.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "runtime/decoding.h"
@@ -25,9 +25,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->models_->Load());
-  if (const std::string warning = session->models_->warning(); !warning.empty()) {
-    std::cerr << "warning: " << warning << "\n";
-  }
+  for (const std::string& warning : session->models_->warnings()) PrintWarning(warning);
   SHORTLIST_RETURN_IF_ERROR(session->OpenSketch());
   return session;
 }
@@ -125,7 +123,7 @@ absl::Status Session::OpenBase() {
 absl::Status Session::OpenSketch() {
   SHORTLIST_RETURN_IF_ERROR(flags_.sketch.Open(*models_, decoding_));
   if (decoding_.learning != nullptr && !decoding_.learning->warning.empty()) {
-    std::cerr << "warning: " << decoding_.learning->warning << "\n";
+    PrintWarning(decoding_.learning->warning);
   }
   if (decoding_.sketch_alone && !flags_.given.dynamic_rows) {
     flags_.dynamic_rows = std::min(SketchOptions::kTailRows, models_->config().vocab_size);

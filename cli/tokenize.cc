@@ -21,7 +21,7 @@
 #include "base/read_lines.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
-#include "cli/tokenizer_warnings.h"
+#include "cli/warnings.h"
 #include "io/model_source.h"
 #include "io/quote.h"
 #include "nlohmann/json.hpp"

@@ -1,6 +1,7 @@
 #include "model/checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -20,6 +21,9 @@
 
 namespace shortlist {
 namespace {
+
+// Trained weights do not hold so many zero bytes in a row. A hole of a file has whole pages.
+constexpr int64_t kZeroRunBytes = 4096;
 
 /// Returns a matrix over memory that it keeps alive: its rows are the first dimension of `shape`.
 Matrix MatrixOver(std::shared_ptr<Arena> memory, const std::vector<int64_t>& shape, DType dtype) {
@@ -137,6 +141,7 @@ absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name, const std::vect
         file.Read(entry, begin * DTypeBytes(stored), count * DTypeBytes(stored), source));
     if (!AllFiniteCpu(source, stored, count, pool))
       return Invalid(name, "holds a NaN or infinite value");
+    if (shape.size() > 1) CountZeros(name, source, count * DTypeBytes(stored));
     if (stored == dtype) continue;
     pool.ParallelFor(count, /*grain=*/4096, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i)
@@ -188,6 +193,7 @@ absl::StatusOr<std::shared_ptr<const void>> Checkpoint::LoadBlocks(const std::st
     if (!BlocksAreFinite(memory->data(), dtype, num_rows, num_columns, pool)) {
       return Invalid(name, "holds a scale that is NaN or infinite");
     }
+    CountZeros(name, memory->data(), memory->bytes());
   }
   loaded_blocks_.insert(dtype);
   return std::shared_ptr<const void>(memory, memory->data());
@@ -202,7 +208,40 @@ absl::StatusOr<std::vector<int32_t>> Checkpoint::LoadIntegers(const std::string&
   std::vector<int32_t> values(static_cast<size_t>(location.entry->num_elements));
   SHORTLIST_RETURN_IF_ERROR(
       files_.file(location).Read(*location.entry, 0, location.entry->num_bytes, values.data()));
+  if (name.ends_with(".qweight")) CountZeros(name, values.data(), location.entry->num_bytes);
   return values;
+}
+
+void Checkpoint::CountZeros(const std::string& name, const void* data, int64_t bytes) {
+  static constexpr char kZeros[kZeroRunBytes] = {};
+  const char* const begin = static_cast<const char*>(data);
+  int64_t num_runs = 0;
+  for (int64_t at = 0; at + kZeroRunBytes <= bytes; at += kZeroRunBytes) {
+    num_runs += std::memcmp(begin + at, kZeros, kZeroRunBytes) == 0 ? 1 : 0;
+  }
+  if (num_runs == 0 && !zeros_.contains(name)) return;
+  ZeroRuns& zeros = zeros_[name];
+  zeros.num_runs += num_runs;
+  zeros.num_bytes += bytes;
+}
+
+std::string Checkpoint::warning() const {
+  std::vector<std::string> names;
+  for (const auto& [name, zeros] : zeros_) {
+    const bool may_have_padding = name.find("embed") != name.npos || name.find("head") != name.npos;
+    const int64_t zero_bytes = zeros.num_runs * kZeroRunBytes;
+    if (!may_have_padding || zero_bytes > zeros.num_bytes / 4) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  const auto found = files_.tensors().find(names.front());
+  const std::string path =
+      found == files_.tensors().end() ? "" : files_.file(found->second).path() + ": ";
+  const size_t num_others = names.size() - 1;
+  return absl::StrCat(path, Excerpt(names.front()),
+                      num_others == 0 ? "" : absl::StrCat(" and ", num_others, " other tensors"),
+                      num_others == 0 ? " holds " : " hold ", kZeroRunBytes,
+                      " bytes of zeros in a row: if that is not padding, the file is damaged, for "
+                      "example cut off while it was written");
 }
 
 absl::Status Checkpoint::AdmitZeroBias(const std::string& name, int64_t out_features,

@@ -66,6 +66,10 @@ class Checkpoint {
   /// Errors and exceptions are those of Load. Precondition: StoredBlocks() gives a type.
   absl::StatusOr<std::shared_ptr<const void>> LoadBlocks(const std::string& name, int64_t num_rows,
                                                          int64_t num_columns, ThreadPool& pool);
+  /// A suspicion about the matrices loaded so far, with their names: runs of zeros, as in a file
+  /// that was not downloaded to its end. Embeddings and heads, which may have padding, need more of
+  /// them. Empty: none.
+  std::string warning() const;
   /// The types of all blocks loaded so far.
   const std::set<DType>& loaded_blocks() const { return loaded_blocks_; }
 
@@ -99,6 +103,8 @@ class Checkpoint {
                                           int64_t in_features, bool with_words, ThreadPool& pool);
   absl::StatusOr<Matrix> LoadPacked(const std::string& name, int64_t out_features,
                                     int64_t in_features, DType dtype, ThreadPool& pool);
+  /// Counts the runs of zeros in `bytes` bytes of tensor `name`.
+  void CountZeros(const std::string& name, const void* data, int64_t bytes);
   absl::Status AdmitZeroBias(const std::string& name, int64_t out_features, ThreadPool& pool);
   /// InvalidArgument: `problem` of tensor `name`, with the file that holds it.
   absl::Status Invalid(const std::string& name, const std::string& problem) const;
@@ -109,6 +115,11 @@ class Checkpoint {
   bool keeps_blocks_ = false;
   std::map<std::string, std::optional<DType>> packed_blocks_;  // by name of the weight
   std::set<DType> loaded_blocks_;
+  struct ZeroRuns {
+    int64_t num_runs = 0;   // of kZeroRunBytes (checkpoint.cc)
+    int64_t num_bytes = 0;  // of the tensor
+  };
+  std::map<std::string, ZeroRuns> zeros_;  // of matrices with such runs
   ArenaBlocks packed_memory_;
 };
 

@@ -48,6 +48,7 @@ struct ClipModel::Impl {
   ThreadPool& pool;
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
+  std::string warning;  // of the checkpoint
   EncoderPass pass;
   Arena hidden, patches;
 
@@ -120,6 +121,7 @@ absl::Status ClipModel::Impl::LoadWeights(const ModelSource& source, std::option
   weight_dtype = quantize.value_or(dtype);
   SHORTLIST_RETURN_IF_ERROR(LoadText(checkpoint));
   SHORTLIST_RETURN_IF_ERROR(LoadVision(checkpoint));
+  warning = checkpoint.warning();
   const std::vector<std::string> others(kOtherTensors.begin(), kOtherTensors.end());
   return checkpoint.CheckNothingUnknown(others);
 }
@@ -232,6 +234,7 @@ absl::StatusOr<std::unique_ptr<ClipModel>> ClipModel::Load(const ModelSource& so
 const ClipConfig& ClipModel::config() const { return impl_->config; }
 DType ClipModel::dtype() const { return impl_->dtype; }
 DType ClipModel::weight_dtype() const { return impl_->weight_dtype; }
+const std::string& ClipModel::warning() const { return impl_->warning; }
 
 absl::StatusOr<Matrix> ClipModel::EmbedTexts(const Texts& texts) {
   // The same bounds and messages as those of an encoder.

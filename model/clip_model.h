@@ -35,6 +35,8 @@ class ClipModel {
   const ClipConfig& config() const;
   DType dtype() const;
   DType weight_dtype() const;
+  /// Checkpoint::warning() of the weights.
+  const std::string& warning() const;
 
   /// Whole sequences, concatenated, including the tokenizer's special tokens.
   struct Texts {

@@ -74,6 +74,7 @@ struct Decoder::Impl {
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
   std::set<DType> block_types;  // of what is kept in blocks
+  std::string warning;          // of the checkpoint
   RowTable embedding;           // [vocab_size, hidden]
   RowTable head;                // [vocab_size, hidden]; not defined for a body
   std::vector<DecoderLayer> layers;
@@ -111,6 +112,7 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
                         weight_dtype, config.vocab_size, config.hidden);
   }
   block_types = checkpoint.loaded_blocks();
+  warning = checkpoint.warning();
   // Ignore classifier tensors; embed/classifier_head.cc loads them.
   std::vector<std::string> others;
   if (config.is_classifier) others.emplace_back("score.");
@@ -191,6 +193,8 @@ const ModelConfig& Decoder::config() const { return impl_->config; }
 DType Decoder::dtype() const { return impl_->dtype; }
 DType Decoder::weight_dtype() const { return impl_->weight_dtype; }
 HeadWeight Decoder::embedding_weight() const { return impl_->embedding.weight; }
+
+const std::string& Decoder::warning() const { return impl_->warning; }
 
 std::string Decoder::weight_types() const {
   if (impl_->block_types.empty()) return DTypeName(impl_->weight_dtype);

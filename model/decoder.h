@@ -42,6 +42,8 @@ class Decoder {
   /// Type of the linear layers and the head: dtype(), or the type they are quantised to. Layers and
   /// rows that are kept in blocks have types of their own.
   DType weight_dtype() const;
+  /// Checkpoint::warning() of the weights.
+  const std::string& warning() const;
   /// The names of all types of the linear layers and the head: "bf16", "Q4_K+Q6_K".
   std::string weight_types() const;
 

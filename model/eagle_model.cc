@@ -61,6 +61,7 @@ struct EagleModel::Impl {
 
   const ModelConfig config;
   int64_t num_foreign_embeddings = 0;
+  std::string warning;  // of the checkpoint
   const Decoder& target;
   ThreadPool& pool;
   DType weight_dtype;            // of the linear layers and the head
@@ -94,6 +95,7 @@ absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
     quantized_head = QuantizedRows::Quantize(head.rows, head.dtype, head.vocab_size, head.hidden,
                                              weight_dtype, pool);
   }
+  warning = checkpoint.warning();
   return checkpoint.CheckNothingUnknown();
 }
 
@@ -194,6 +196,7 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
 const ModelConfig& EagleModel::config() const { return impl_->config; }
 
 int64_t EagleModel::num_foreign_embeddings() const { return impl_->num_foreign_embeddings; }
+const std::string& EagleModel::warning() const { return impl_->warning; }
 
 HeadWeight EagleModel::head_weight() const {
   if (!impl_->owns_head()) return impl_->target.head_weight();

@@ -44,6 +44,8 @@ class EagleModel {
   /// Number of embedding rows in `source` that differ from the target's by more than rounding. The
   /// target's rows are used even so.
   int64_t num_foreign_embeddings() const;
+  /// Checkpoint::warning() of the weights.
+  const std::string& warning() const;
   /// The head that scores this network's predictions: the target's, or the quantised copy.
   HeadWeight head_weight() const;
 

@@ -83,9 +83,10 @@ struct Encoder::Impl {
   DType dtype = DType::kF32;
   DType weight_dtype = DType::kF32;
   std::string prefix;
-  Matrix tokens;       // [vocab_size, hidden]
-  Matrix positions;    // [num_positions, hidden]; undefined for rotary positions
-  Matrix token_types;  // [num_token_types, hidden]; undefined without them
+  std::string warning;  // of the checkpoint
+  Matrix tokens;        // [vocab_size, hidden]
+  Matrix positions;     // [num_positions, hidden]; undefined for rotary positions
+  Matrix token_types;   // [num_token_types, hidden]; undefined without them
   NormWeight embedding_norm;
   std::vector<EncoderLayer> layers;
   NormWeight final_norm;  // ModernBERT only
@@ -137,6 +138,7 @@ absl::Status Encoder::Impl::LoadWeights(const ModelSource& source, std::optional
     SHORTLIST_ASSIGN_OR_RETURN(
         final_norm, NormWeight::Load(checkpoint, absl::StrCat(prefix, "final_norm"), config, pool));
   }
+  warning = checkpoint.warning();
   std::vector<std::string> heads;
   for (const char* head : kHeadTensors) {
     heads.emplace_back(head);
@@ -235,6 +237,7 @@ const EncoderConfig& Encoder::config() const { return impl_->config; }
 DType Encoder::dtype() const { return impl_->dtype; }
 DType Encoder::weight_dtype() const { return impl_->weight_dtype; }
 const std::string& Encoder::tensor_prefix() const { return impl_->prefix; }
+const std::string& Encoder::warning() const { return impl_->warning; }
 
 absl::StatusOr<Matrix> Encoder::Forward(const EncoderBatch& batch) {
   SHORTLIST_RETURN_IF_ERROR(CheckEncoderBatch(impl_->config, batch));

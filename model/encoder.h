@@ -38,6 +38,8 @@ class Encoder {
   DType dtype() const;
   /// Type of the linear layers: dtype(), or the type they are quantised to.
   DType weight_dtype() const;
+  /// Checkpoint::warning() of the weights.
+  const std::string& warning() const;
   /// Prefix of the names of the tensors of the body and its pooler in this checkpoint: "", or
   /// "bert.", "distilbert.", "roberta.", "model.".
   const std::string& tensor_prefix() const;

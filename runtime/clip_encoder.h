@@ -31,6 +31,7 @@ class ClipEncoder final : public EncodingBody {
   const EncoderConfig& config() const override { return config_; }
   DType dtype() const override { return model_->dtype(); }
   DType weight_dtype() const override { return model_->weight_dtype(); }
+  std::string warning() const override { return model_->warning(); }
   const ClipConfig* clip() const override { return &model_->config(); }
   /// How a state becomes a vector: it is normalised.
   EmbeddingConfig embedding(const ModelSource& source) const;

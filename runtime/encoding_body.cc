@@ -17,6 +17,7 @@ class EncoderBody final : public EncodingBody {
   const EncoderConfig& config() const override { return encoder_->config(); }
   DType dtype() const override { return encoder_->dtype(); }
   DType weight_dtype() const override { return encoder_->weight_dtype(); }
+  std::string warning() const override { return encoder_->warning(); }
 
   absl::StatusOr<std::optional<EncodedStates>> Run(EncodingItems items, bool /*last_alone*/,
                                                    bool /*goes_on*/) override {
@@ -61,6 +62,7 @@ class DecoderBody final : public EncodingBody {
   const EncoderConfig& config() const override { return config_; }
   DType dtype() const override { return decoder_.dtype(); }
   DType weight_dtype() const override { return decoder_.weight_dtype(); }
+  std::string warning() const override { return decoder_.warning(); }
   const Decoder* decoder() const override { return &decoder_; }
   const CausalEncoder::Stats* prefixes() const override { return &causal_.stats(); }
 

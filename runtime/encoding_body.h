@@ -54,6 +54,8 @@ class EncodingBody {
   /// Type of the embeddings; and of the linear layers.
   virtual DType dtype() const = 0;
   virtual DType weight_dtype() const = 0;
+  /// Checkpoint::warning() of the weights.
+  virtual std::string warning() const = 0;
 
   /// Returns the states of all tokens. If `last_alone`, a decoder returns only those of last tokens
   /// and computes shared prefixes once. nullopt: not done; call again with the same items and

@@ -58,6 +58,8 @@ class EncodingModel {
   /// Type of the embeddings; and of the linear layers.
   DType dtype() const { return body_->dtype(); }
   DType weight_dtype() const { return body_->weight_dtype(); }
+  /// A suspicion about the weights, for the user; empty: none.
+  std::string warning() const { return body_->warning(); }
   /// Describes the outputs. Call Encode() instead of EncodingOutputs::Run().
   const EncodingOutputs& outputs() const { return *outputs_; }
   /// Null unless the model also reads pictures (EncodeInput::picture).

@@ -203,13 +203,22 @@ absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slo
   return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_head_);
 }
 
-std::string Models::warning() const {
+std::vector<std::string> Models::warnings() const {
+  std::vector<std::string> warnings;
+  for (const Decoder* const decoder : {target_.get(), draft_decoder_.get()}) {
+    if (decoder != nullptr && !decoder->warning().empty()) warnings.push_back(decoder->warning());
+  }
+  if (draft_eagle_ && !draft_eagle_->warning().empty()) {
+    warnings.push_back(draft_eagle_->warning());
+  }
   const int64_t count = draft_eagle_ ? draft_eagle_->num_foreign_embeddings() : 0;
-  if (count == 0) return "";
-  return absl::StrCat("--draft ", draft_->path(), ": ", count,
-                      " of its embeddings differ from those of ", model_->path(),
-                      ", which are used: few drafts stand if it was trained with "
-                      "another target");
+  if (count > 0) {
+    warnings.push_back(absl::StrCat("--draft ", draft_->path(), ": ", count,
+                                    " of its embeddings differ from those of ", model_->path(),
+                                    ", which are used: few drafts stand if it was trained with "
+                                    "another target"));
+  }
+  return warnings;
 }
 
 HeadWeight Models::draft_head() const {

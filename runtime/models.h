@@ -78,8 +78,8 @@ class Models {
   ThreadPool& pool() { return pool_; }
   /// The draft's head on its device; null: the CPU.
   const std::shared_ptr<const HeadOnDevice>& device_head() const { return device_head_; }
-  /// A warning about a working pair of models for the user; empty: none.
-  std::string warning() const;
+  /// Warnings about models that were loaded, for the user.
+  std::vector<std::string> warnings() const;
   /// Bytes of one KV slot in the target's and the draft's caches together.
   int64_t kv_slot_bytes() const;
   /// Creates a drafter with its own cache of `num_slots`. Precondition: has_draft().

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "cli/flags/flag_kinds.h"
 #include "cli/progress.h"
-#include "cli/tokenizer_warnings.h"
+#include "cli/warnings.h"
 
 namespace shortlist {
 namespace {
@@ -133,6 +133,9 @@ absl::StatusOr<std::unique_ptr<BulkEncoder>> BulkEncoder::Open(const EncodingFla
   options.model = model;
   SHORTLIST_ASSIGN_OR_RETURN(encoder->model_, EncodingModel::Open(options, encoder->pool_));
   PrintTokenizerWarnings(encoder->model_->source().path(), encoder->model_->tokenizer());
+  if (const std::string warning = encoder->model_->warning(); !warning.empty()) {
+    PrintWarning(warning);
+  }
   if (encoder->model_->clip() != nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(encoder->pictures_, PictureReader::Open(*encoder->model_));
   }

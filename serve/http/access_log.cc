@@ -121,6 +121,15 @@ class AccessLog::Sink final : public spdlog::sinks::base_sink<std::mutex> {
       buffer[kMaxLineBytes - 1] = '\n';
     }
     std::string_view rest(buffer.data(), buffer.size());
+    if (std::string_view end = "\n"; is_cut_ && !Write(end)) return false;
+    is_cut_ = false;
+    if (Write(rest)) return true;
+    is_cut_ = rest.size() < buffer.size();
+    return false;
+  }
+
+  /// Removes what was written from `rest`. Returns false if it was not all.
+  bool Write(std::string_view& rest) {
     for (;;) {
       switch (writer_->TryWrite(rest)) {
         case LogWriter::Outcome::kAll:
@@ -142,6 +151,7 @@ class AccessLog::Sink final : public spdlog::sinks::base_sink<std::mutex> {
   std::optional<LogWriter> writer_;
   std::function<size_t()> overruns_;
   size_t num_failed_ = 0, num_told_ = 0;
+  bool is_cut_ = false;  // the last line was written in part
   std::atomic<bool> wants_reopen_ = false;
   std::atomic<Clock::rep> end_ = Clock::duration::max().count();
 };

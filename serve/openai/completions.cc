@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "nlohmann/json.hpp"
 #include "serve/openai/reply.h"
 #include "serve/openai/request.h"
@@ -117,7 +120,7 @@ class Logprobs {
  private:
   /// The first token of a prompt has no log-probability: null.
   void Add(TokenId id, const TokenInfo& info) {
-    tokens_.push_back(TokenText(tokenizer_, id));
+    tokens_.push_back(Spelling(id));
     offsets_.push_back(offset_);
     if (std::isnan(info.logprob)) {
       chosen_.push_back(nullptr);
@@ -128,9 +131,23 @@ class Logprobs {
     ordered_json top = ordered_json::object();
     for (const auto& [top_id, logprob] : TopWithChosen(id, info)) {
       // Of equal texts the most likely.
-      top.emplace(TokenText(tokenizer_, top_id), JsonLogprob(logprob));
+      top.emplace(Spelling(top_id), JsonLogprob(logprob));
     }
     tops_.push_back(std::move(top));
+  }
+
+  /// Returns the text of a token; of bytes that are no UTF-8, OpenAI's "bytes:\xf0\x9f", since
+  /// several such tokens would have the same text.
+  std::string Spelling(TokenId id) const {
+    const std::string_view bytes = tokenizer_.TokenBytes(id);
+    if (!tokenizer_.ControlPiece(id).empty() || !FindInvalidUtf8(bytes)) {
+      return TokenText(tokenizer_, id);
+    }
+    std::string text = "bytes:";
+    for (const char byte : bytes) {
+      absl::StrAppend(&text, "\\x", absl::Hex(static_cast<uint8_t>(byte), absl::kZeroPad2));
+    }
+    return text;
   }
 
   const Tokenizer& tokenizer_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "base/file.h"
 #include "kernels/matrix.h"
 #include "model/decoder.h"
+#include "model/decoder_layer.h"
 #include "model/eagle_model.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"
@@ -102,6 +104,42 @@ TEST_F(CheckpointTest, ValuesTooLargeForTypeAreNamed) {
   EXPECT_TRUE(LoadOnly(MakeTensor("w", {2}, {1, 65519}, DType::kF32), DType::kF16).ok());
   EXPECT_FALSE(LoadOnly(MakeTensor("w", {2}, {1, 1e6}, DType::kBf16), DType::kF16).ok());
   EXPECT_FALSE(LoadOnly(MakeTensor("w", {1}, {3.4e38f}, DType::kF32), DType::kBf16).ok());
+}
+
+TEST_F(CheckpointTest, HolesAreWarning) {
+  std::vector<float> whole(6000, 0.5f), hole = whole, padded = whole;
+  std::fill_n(hole.begin() + 1500, 2048, 0.0f);    // 8192 bytes
+  std::fill_n(padded.begin() + 4700, 1300, 0.0f);  // less than a quarter
+  const auto load = [&](const StoredTensor& tensor) {
+    WriteFile({tensor});
+    Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).value();
+    EXPECT_TRUE(checkpoint.Load(tensor.name, tensor.shape, DType::kBf16, pool_).ok());
+    return checkpoint.warning();
+  };
+  EXPECT_EQ(load(MakeTensor("w", {10, 600}, whole, DType::kF32)), "");
+  EXPECT_THAT(load(MakeTensor("w", {10, 600}, hole, DType::kF32)),
+              AllOf(HasSubstr("model.safetensors: w holds 4096 bytes of zeros"),
+                    HasSubstr("the file is damaged")));
+  // Biases may be zero, and rows without a token.
+  EXPECT_EQ(load(MakeTensor("b", {6000}, hole, DType::kF32)), "");
+  EXPECT_EQ(load(MakeTensor("embed_tokens.weight", {10, 600}, padded, DType::kF32)), "");
+  std::fill_n(padded.begin() + 2000, 2700, 0.0f);
+  EXPECT_THAT(load(MakeTensor("embed_tokens.weight", {10, 600}, padded, DType::kF32)),
+              HasSubstr("embed_tokens.weight holds"));
+}
+
+TEST_F(CheckpointTest, NormOfZerosIsRejectedUnlessOneIsAdded) {
+  WriteFile({MakeTensor("norm.weight", {4}, {0, 0, 0, 0}, DType::kF32)});
+  ModelConfig config;
+  for (const double offset : {0.0, 1.0}) {
+    config.norm_offset = offset;
+    Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).value();
+    const auto norm = LoadNorm(checkpoint, "norm.weight", 4, config, pool_);
+    EXPECT_EQ(norm.ok(), offset == 1.0);
+    if (!norm.ok()) {
+      EXPECT_THAT(std::string(norm.status().message()), HasSubstr("norm.weight is all zeros"));
+    }
+  }
 }
 
 TEST_F(CheckpointTest, MissingTensorsWrongShapesAndTypesAreNamed) {

@@ -1,6 +1,7 @@
 #include "text/jinja/value.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -97,7 +98,13 @@ absl::StatusOr<Value> FromJsonAt(const nlohmann::ordered_json& json, int depth) 
         absl::StrCat("integer ", json.get<uint64_t>(), " above ", INT64_MAX));
   }
   if (json.is_number_integer()) return Value(json.get<int64_t>());
-  if (json.is_number_float()) return Value(json.get<double>());
+  if (json.is_number_float()) {
+    const double number = json.get<double>();
+    // An integer beyond 64 bits is parsed as a float: its digits are lost.
+    if (std::abs(number) < 0x1p63 || number != std::floor(number)) return Value(number);
+    return absl::InvalidArgumentError(
+        absl::StrCat("number ", number, " of 2^63 or more, whose digits would be lost"));
+  }
   if (json.is_string()) {
     const auto& bytes = json.get_ref<const std::string&>();
     if (const auto offset = FindInvalidUtf8(bytes)) {

@@ -87,6 +87,10 @@ TEST_F(CompletionsTest, OffsetsFollowUnfinishedCodePoints) {
   const json choice = Connect().Post("/v1/completions", body).Json()["choices"][0];
   EXPECT_EQ(choice["text"], "\uFFFD the\uFFFD\uFFFD the");
   EXPECT_EQ(choice["logprobs"]["text_offset"], json({0, 0, 1, 5, 6, 7}));
+  // Tokens with the same text are apart.
+  EXPECT_EQ(choice["logprobs"]["tokens"][1], "bytes:\\xe2");
+  EXPECT_EQ(choice["logprobs"]["top_logprobs"][3],
+            json({{"bytes:\\xe2", choice["logprobs"]["token_logprobs"][3]}}));
 }
 
 /// Statistics of speculation, in vLLM's shape and as /generate reports them.

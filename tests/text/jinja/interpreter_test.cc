@@ -242,6 +242,20 @@ TEST(TemplateInterpreterTest, RejectsNumbersOutOfRange) {
       "[1]");
 }
 
+TEST(TemplateInterpreterTest, NumbersWithoutTheirDigitsAreRejected) {
+  const auto parse = [](const char* number) {
+    return FromJson(nlohmann::ordered_json::parse(number)).status();
+  };
+  EXPECT_TRUE(parse("9223372036854775807").ok());
+  EXPECT_TRUE(parse("-9223372036854775808").ok());
+  EXPECT_TRUE(parse("9007199254740993.5").ok());
+  EXPECT_THAT(std::string(parse("18446744073709551615").message()),
+              HasSubstr("18446744073709551615"));
+  for (const char* const number : {"18446744073709551616", "-9223372036854775809", "1e20"}) {
+    EXPECT_THAT(std::string(parse(number).message()), HasSubstr("whose digits would be lost"));
+  }
+}
+
 TEST(TemplateInterpreterTest, RejectsPowersOutsideFloat) {
   for (const std::string source : {"{{ 0 ** -1 }}", "{{ 0.0 ** -1 }}", "{{ false ** -0.5 }}"}) {
     EXPECT_THAT(Error(source), HasSubstr("division by zero")) << source;
