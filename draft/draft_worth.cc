@@ -1,15 +1,23 @@
 #include "draft/draft_worth.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shortlist {
 namespace {
 
 constexpr double kDecay = 1.0 - 1.0 / 32;
-// Samples before drafting may be stopped, because acceptance varies, and steps, because times do.
-constexpr int64_t kTrialSamples = 24, kTrialSteps = 4;
-constexpr int64_t kSureSamples = 48, kSureSteps = 8;
-constexpr int64_t kExploreEvery = 128;
+// When drafting may be stopped: after so many samples, because acceptance varies, and so many
+// steps, because times do, if it saves less than this share of what it spends. Early, only a clear
+// loss counts; later, losses of 2 % are within measurement noise.
+struct Look {
+  int64_t num_samples, num_steps;
+  double least_share;
+};
+constexpr Look kLooks[] = {{12, 4, 0.5}, {18, 4, 0.7}, {24, 4, 0.85}, {48, 8, 0.98}};
+constexpr int64_t kTrialSamples = 24;
+// Steps that explore: the first ones, then one in this many.
+constexpr int64_t kFirstExplorations = 8, kExploreEvery = 128;
 // A failed trial is followed by a rest that lasts this many times the time it lost; a shorter one
 // after the first failures, because a trial can be unlucky.
 constexpr double kRestOfLoss = 32.0, kShortRestOfLoss = 8.0;
@@ -18,10 +26,6 @@ constexpr double kMostRest = 4096;
 // The shortest rest in steps; doubled after each further failed trial.
 constexpr int64_t kFirstRest = 64;
 constexpr int64_t kMostDoublings = 5;
-// Drafts that lose less than this are within measurement noise.
-constexpr double kLoss = 0.98;
-// In a trial the noise is larger.
-constexpr double kClearLoss = 0.85;
 // One step in this many is plain, in the first steps and later.
 constexpr int64_t kEarlySteps = 48;
 constexpr int64_t kProbeEarly = 16, kProbeLate = 64;
@@ -36,7 +40,7 @@ bool DraftWorth::TakeStep() {
 }
 
 bool DraftWorth::explores() const {
-  if (num_samples_ < kTrialSamples) return !has_rested_;
+  if (num_samples_ < kTrialSamples) return !has_rested_ && num_steps_ < kFirstExplorations;
   return num_steps_ % kExploreEvery == 0;
 }
 
@@ -46,10 +50,12 @@ void DraftWorth::Add(int64_t num_drafting, double saved_ms, double spent_ms, dou
   lost_ms_ += spent_ms - saved_ms;
   num_samples_ += num_drafting;
   ++num_steps_;
-  if (num_samples_ < kTrialSamples || num_steps_ < kTrialSteps) return;
-  const bool is_sure = num_samples_ >= kSureSamples && num_steps_ >= kSureSteps;
-  if (saved_ms_ >= (is_sure ? kLoss : kClearLoss) * spent_ms_) {
-    if (is_sure) num_rests_ = 0, lost_ms_ = 0.0;
+  const auto look = std::find_if(std::rbegin(kLooks), std::rend(kLooks), [this](const Look& l) {
+    return num_samples_ >= l.num_samples && num_steps_ >= l.num_steps;
+  });
+  if (look == std::rend(kLooks)) return;
+  if (saved_ms_ >= look->least_share * spent_ms_) {
+    if (look == std::rbegin(kLooks)) num_rests_ = 0, lost_ms_ = 0.0;
     return;
   }
   const int64_t least = kFirstRest << std::min(num_rests_, kMostDoublings);
