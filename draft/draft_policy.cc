@@ -86,18 +86,21 @@ double DraftPolicy::PlainRate(int64_t num_requests) const {
   return ms > 0.0 ? static_cast<double>(num_requests) / ms : 0.0;
 }
 
-/// Returns tokens per millisecond of the best chain length at the least possible costs, if each
-/// drafted token is accepted with probability `acceptance` where all before it are.
-double DraftPolicy::HighestRate(int64_t num_requests, double acceptance) const {
+/// Returns tokens per millisecond of the best chain length, at the measured or the least possible
+/// costs, if each drafted token is accepted with probability `acceptance` where all before it are.
+double DraftPolicy::HighestRate(int64_t num_requests, double acceptance, Costs costs) const {
   const auto requests = static_cast<double>(num_requests);
   const double plain_ms = VerifyMs(num_requests);
-  const double pass_ms = std::max(draft_pass_.ms(), draft_prefill_row_.ms() * requests);
+  const double least_pass_ms = std::max(draft_pass_.ms(), draft_prefill_row_.ms() * requests);
+  const double pass_ms =
+      costs == Costs::kLeast ? least_pass_ms : std::max(least_pass_ms, draft_.Of(num_requests));
   double best = 0.0, tokens = requests, probability = 1.0;
   for (int64_t length = 1; length <= kForecastTokens; ++length) {
     probability *= acceptance;
     tokens += requests * probability;
-    const double ms = std::max(plain_ms, LeastMs(num_requests * (length + 1))) +
-                      static_cast<double>(length) * pass_ms;
+    const int64_t num_rows = num_requests * (length + 1);
+    const double verify_ms = costs == Costs::kLeast ? LeastMs(num_rows) : VerifyMs(num_rows);
+    const double ms = std::max(plain_ms, verify_ms) + static_cast<double>(length) * pass_ms;
     best = std::max(best, tokens / ms);
   }
   return best;
@@ -105,7 +108,8 @@ double DraftPolicy::HighestRate(int64_t num_requests, double acceptance) const {
 
 /// False if drafts cannot pay at this load, however good they are.
 bool DraftPolicy::CanPay(int64_t num_requests) const {
-  return verify_.empty() || HighestRate(num_requests, kHighestAcceptance) > PlainRate(num_requests);
+  return verify_.empty() ||
+         HighestRate(num_requests, kHighestAcceptance, Costs::kLeast) > PlainRate(num_requests);
 }
 
 /// True if drafts cannot pay, or hardly: see kWorthTrying. False in every kTryEvery-th such step.
@@ -134,7 +138,8 @@ bool DraftPolicy::Rests(int64_t num_requests) const {
 bool DraftPolicy::PaysBack(int64_t num_requests, int64_t num_missing, int64_t num_wanted) const {
   if (verify_.empty()) return true;
   if (Rests(num_requests)) return false;
-  const double drafted = HighestRate(num_requests, std::max(acceptance_, kUsualAcceptance));
+  const double drafted =
+      HighestRate(num_requests, std::max(acceptance_, kUsualAcceptance), Costs::kMeasured);
   const double saved_ms = 1.0 / PlainRate(num_requests) - 1.0 / drafted;  // per token
   return saved_ms * static_cast<double>(num_wanted) >=
          kReturn * draft_prefill_row_.ms() * static_cast<double>(num_missing);

@@ -116,7 +116,8 @@ class DraftPolicy {
   static constexpr int kLoads = 12;
   static int LoadOf(int64_t num_requests);
   double LeastMs(int64_t num_rows) const;
-  double HighestRate(int64_t num_requests, double acceptance) const;
+  enum class Costs { kLeast, kMeasured };
+  double HighestRate(int64_t num_requests, double acceptance, Costs costs) const;
   bool CanPay(int64_t num_requests) const;
   bool IsHopeless(int64_t num_requests, int64_t num_drafting) const;
   void AddVerdicts(int64_t num_judged, int64_t num_accepted);
