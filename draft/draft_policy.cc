@@ -138,8 +138,10 @@ bool DraftPolicy::Rests(int64_t num_requests) const {
 bool DraftPolicy::PaysBack(int64_t num_requests, int64_t num_missing, int64_t num_wanted) const {
   if (verify_.empty()) return true;
   if (Rests(num_requests)) return false;
-  const double drafted =
-      HighestRate(num_requests, std::max(acceptance_, kUsualAcceptance), Costs::kMeasured);
+  // One request can try at little cost what measurements do not promise; several would each compute
+  // a prompt.
+  const Costs costs = num_requests == 1 ? Costs::kLeast : Costs::kMeasured;
+  const double drafted = HighestRate(num_requests, std::max(acceptance_, kUsualAcceptance), costs);
   const double saved_ms = 1.0 / PlainRate(num_requests) - 1.0 / drafted;  // per token
   return saved_ms * static_cast<double>(num_wanted) >=
          kReturn * draft_prefill_row_.ms() * static_cast<double>(num_missing);

@@ -78,9 +78,9 @@ class DraftPolicy {
   bool PaysBack(int64_t num_requests, int64_t num_missing, int64_t num_wanted) const;
 
   /// Thresholds for chains of at most `max_tokens` tokens in a step of `num_requests` requests, of
-  /// which `num_drafting` draft. Before costs are known: those of a typical draft. In the first and
-  /// every 128th step of one request the thresholds are a third, but at least the typical ones;
-  /// otherwise a cost that was measured too high would never be measured again.
+  /// which `num_drafting` draft. Before costs are known: those of a typical draft. In the first
+  /// 8 and every 128th step of one request the thresholds are a third, but at least the typical
+  /// ones; otherwise a cost that was measured too high would never be measured again.
   ChainThresholds Thresholds(int64_t num_requests, int64_t num_drafting, int64_t max_tokens) const;
 
   void AddStep(const Step& step);

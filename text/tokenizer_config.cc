@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -80,8 +81,9 @@ constexpr char kExtra[] = "extra_special_tokens";
 
 /// Returns `tokens` and those of `more` that it lacks.
 json Joined(json tokens, const json& more) {
+  std::set<json> known(tokens.begin(), tokens.end());
   for (const json& token : more) {
-    if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) continue;
+    if (!known.insert(token).second) continue;
     tokens.push_back(token);
     if (token.is_object()) tokens.back()["special"] = true;
   }

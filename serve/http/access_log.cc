@@ -106,6 +106,7 @@ class AccessLog::Sink final : public spdlog::sinks::base_sink<std::mutex> {
     }
     writer_.emplace((*file)->fd());
     file_ = *std::move(file);
+    is_cut_ = false;
   }
 
   bool WriteEvent(const std::string& text) {

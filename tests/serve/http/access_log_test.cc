@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -189,6 +190,26 @@ TEST_F(LogFileTest, SizeLimitIsHarmless) {
   }
   setrlimit(RLIMIT_FSIZE, &old_limit);
   EXPECT_EQ(Contents(path_).size(), 1000u);
+}
+
+TEST_F(LogFileTest, LineAfterCutLineStartsAnew) {
+  rlimit old_limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const rlimit limit{.rlim_cur = 1000, .rlim_max = old_limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  {
+    auto log = AccessLog::Open(path_);
+    for (int i = 0; log.ok() && Contents(path_).size() < 1000; ++i)
+      (*log)->Write("line", "number=1");
+    setrlimit(RLIMIT_FSIZE, &old_limit);
+    if (log.ok()) (*log)->Write("line", "number=2");
+  }
+  std::istringstream lines(Contents(path_));
+  std::string last;
+  for (std::string line; std::getline(lines, line); last = line) {
+    EXPECT_EQ(line.rfind("time="), 0u) << line;
+  }
+  EXPECT_THAT(last, HasSubstr("number=2"));
 }
 
 }  // namespace
