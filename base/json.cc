@@ -87,7 +87,9 @@ class Screen : public nlohmann::json_sax<json> {
   bool Count(int64_t num_values) {
     num_values_ += num_values;
     if (num_values_ <= max_values_) return true;
-    problem_ = absl::StrCat(origin_, ": more than ", max_values_, " values of JSON");
+    problem_ =
+        absl::StrCat(origin_, ": more than ", max_values_,
+                     " values of JSON (a member of an object counts as ", kMemberValues, ")");
     return false;
   }
   bool Pop() {

@@ -81,7 +81,10 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
 void MaskedLmHead::Logits(const float* states, int64_t num_tokens, float* logits,
                           ThreadPool& pool) const {
   std::vector<float> inner(num_tokens * config_.hidden);
-  ActivatedLinearCpu(dense_, dense_bias_.floats(), {.x = states}, num_tokens, config_.activation,
+  // transformers' RobertaLMHead ignores hidden_act.
+  const Activation activation =
+      config_.family == Family::kRoberta ? Activation::kGeluErf : config_.activation;
+  ActivatedLinearCpu(dense_, dense_bias_.floats(), {.x = states}, num_tokens, activation,
                      inner.data(), pool);
   LayerNormCpu(inner.data(), /*addend=*/nullptr, norm_.View(config_), num_tokens, config_.hidden,
                inner.data(), pool);

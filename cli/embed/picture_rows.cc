@@ -40,9 +40,14 @@ const char* Problem(const fs::directory_entry& entry) {
 
 absl::StatusOr<TextRows> ListPictures(const std::string& folder) {
   std::vector<std::string> paths;
+  std::string other;  // an entry that is not named like a picture
+  int num_other = 0;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (!IsPicture(it->path().filename())) continue;
+    if (!IsPicture(it->path().filename())) {
+      if (++num_other == 1) other = it->path().filename();
+      continue;
+    }
     if (const char* const problem = Problem(*it); problem != nullptr) {
       std::cerr << "note: " << Quote(it->path().string()) << ": " << problem << ", left out\n";
     } else {
@@ -53,6 +58,11 @@ absl::StatusOr<TextRows> ListPictures(const std::string& folder) {
   if (paths.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder, ": holds no .jpg, .jpeg, .png or .webp file"));
+  }
+  if (num_other > 0) {
+    std::cerr << "note: " << Quote(folder) << ": " << num_other
+              << " of its entries left out, such as " << Quote(other)
+              << ": only files named .jpg, .jpeg, .png or .webp are read, and no folders\n";
   }
   std::ranges::sort(paths);
   TextRows rows{.origin = folder, .rows = {}, .are_pictures = true};

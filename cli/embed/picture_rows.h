@@ -10,9 +10,9 @@
 namespace shortlist {
 
 /// Lists the pictures in a folder, not in its subfolders: paths of files named like JPEG, PNG or
-/// WebP, sorted by name. Entries with such a name that are not files or not readable are skipped
-/// with a note on standard error. InvalidArgument if there is no picture or a name is not UTF-8;
-/// Unavailable if the system cannot list the folder.
+/// WebP, sorted by name. Other entries, and those with such a name that are not files or not
+/// readable, are skipped with notes on standard error. InvalidArgument if there is no picture or a
+/// name is not UTF-8; Unavailable if the system cannot list the folder.
 absl::StatusOr<TextRows> ListPictures(const std::string& folder);
 
 /// ListPictures if --in is a folder, else ReadTextRows.

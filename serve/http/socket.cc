@@ -1,6 +1,7 @@
 #include "serve/http/socket.h"
 
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -215,9 +216,15 @@ void HttpSocket::Probe() {
       socket_.write_some(asio::buffer(kContinue.data(), kContinue.size()), ignored));
 }
 
+// Asio may report the end of another connection, whose place in its tables this one has taken. So
+// the kernel is asked. Each wait also sees a reset that came before it.
 asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitReset() {
-  const auto [error] = co_await socket_.async_wait(tcp::socket::wait_error, kTuple);
-  co_return error;
+  while (true) {
+    const auto [error] = co_await socket_.async_wait(tcp::socket::wait_error, kTuple);
+    if (error) co_return error;
+    pollfd state = {.fd = socket_.native_handle(), .events = 0, .revents = 0};
+    if (poll(&state, 1, /*timeout=*/0) != 0) co_return error;
+  }
 }
 
 asio::awaitable<void> HttpSocket::Swallow() {

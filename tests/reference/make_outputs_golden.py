@@ -236,7 +236,9 @@ if __name__ == "__main__":
     make_bge_m3()
     make_splade("splade_bert", BertForMaskedLM(BertConfig(**TINY)), save_bert_tokenizer)
     roberta = TINY | dict(pad_token_id=1, bos_token_id=0, eos_token_id=2)
-    make_splade("splade_roberta", XLMRobertaForMaskedLM(XLMRobertaConfig(**roberta)), save_roberta_tokenizer)
+    # The head's activation is the exact GELU all the same.
+    other_act = XLMRobertaConfig(**roberta, hidden_act="gelu_new")
+    make_splade("splade_roberta", XLMRobertaForMaskedLM(other_act), save_roberta_tokenizer)
     make_sparse_encoder()
     topics = dict(id2label={0: "joy", 1: "anger", 2: "none"}, problem_type="multi_label_classification")
     make_classifier("roberta", RobertaForSequenceClassification(RobertaConfig(**roberta, **topics)), save_roberta_tokenizer,

@@ -19,6 +19,8 @@ using PieceType = SentencePieceFile::PieceType;
 
 const char* const kNotWellFormed = "not a SentencePiece model, or a truncated one";
 
+const char* const kNoField = " exists in no version of SentencePiece: the file is damaged";
+
 // Wire types of protobuf.
 enum WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
@@ -27,13 +29,14 @@ struct Schema {
   uint64_t number;
   WireType type;
 };
+constexpr uint64_t kFirstExtension = 200;  // of the whole model and of a piece
 namespace model {
 constexpr uint64_t kPiece = 1, kTrainerSpec = 2, kNormalizerSpec = 3, kSelfTestData = 4,
                    kDenormalizerSpec = 5;
 }
 namespace piece {
 constexpr uint64_t kName = 1, kScore = 2, kType = 3;
-constexpr Schema kSchema[] = {{kName, kBytes}, {kScore, kFixed32}, {kType, kVarint}};
+constexpr Schema kSchema[] = {{kName, kBytes}, {kScore, kFixed32}, {kType, kVarint}};  // all of it
 }  // namespace piece
 namespace trainer {
 constexpr uint64_t kBpe = 2;  // a model_type
@@ -116,10 +119,10 @@ std::string ForEachField(std::string_view message, Visit visit) {
 }
 
 /// Like ForEachField(), for a message of `schema`. Visits only fields of the schema, and reports
-/// one of another wire type or one that appears twice.
+/// one of another wire type, one that appears twice, and other fields below `first_ignored`.
 template <size_t kSize, typename Visit>
 std::string ForEachKnownField(const char* name, const Schema (&schema)[kSize],
-                              std::string_view message, Visit visit) {
+                              std::string_view message, Visit visit, uint64_t first_ignored = 0) {
   std::array<bool, kSize> seen{};
   return ForEachField(message, [&](const ProtoField& field) -> std::string {
     for (size_t i = 0; i < kSize; ++i) {
@@ -133,7 +136,8 @@ std::string ForEachKnownField(const char* name, const Schema (&schema)[kSize],
       seen[i] = true;
       return visit(field);
     }
-    return "";
+    if (field.number >= first_ignored) return "";
+    return std::string(name) + " field " + std::to_string(field.number) + kNoField;
   });
 }
 
@@ -142,8 +146,9 @@ class Parser {
   std::string Parse(std::string_view serialized) {
     std::array<bool, 6> seen{};
     const std::string problem = ForEachField(serialized, [&](const ProtoField& field) {
-      if (field.number > model::kDenormalizerSpec) return std::string();  // an extension
+      if (field.number >= kFirstExtension) return std::string();
       const std::string where = "field " + std::to_string(field.number);
+      if (field.number > model::kDenormalizerSpec) return where + kNoField;
       if (field.type != kBytes) return where + " is no message";
       if (field.number != model::kPiece && seen[field.number]) return where + " appears twice";
       seen[field.number] = true;
@@ -183,7 +188,8 @@ class Parser {
     SentencePieceFile::Piece piece;
     const std::string where = "piece " + std::to_string(file_.pieces.size());
     const std::string problem = ForEachKnownField(
-        where.c_str(), piece::kSchema, message, [&](const ProtoField& field) -> std::string {
+        where.c_str(), piece::kSchema, message,
+        [&](const ProtoField& field) -> std::string {
           if (field.number == piece::kName) {
             piece.name = field.bytes;
           } else if (field.number == piece::kScore) {
@@ -196,7 +202,8 @@ class Parser {
             piece.type = static_cast<PieceType>(field.value);
           }
           return "";
-        });
+        },
+        kFirstExtension);
     if (!problem.empty()) return problem;
     if (piece.name.empty() || piece.name.size() > SentencePieceFile::kMaxPieceBytes) {
       return where + " has " + std::to_string(piece.name.size()) + " bytes, not in [1, " +

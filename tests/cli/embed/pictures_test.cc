@@ -142,6 +142,8 @@ TEST_F(PicturesTest, NonFilesAreSkippedWithNote) {
   for (const char* name : {"/d.png", "/e.png", "/f.png"}) {
     EXPECT_THAT(words, HasSubstr(name + std::string("\": not a file, left out")));
   }
+  EXPECT_THAT(words,
+              HasSubstr("1 of its entries left out, such as \"notes.txt\": only files named .jpg"));
 }
 
 TEST_F(PicturesTest, PreprocessorMustFitModel) {

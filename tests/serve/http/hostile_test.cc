@@ -174,6 +174,23 @@ TEST_F(HttpHostileTest, HalfClosedClientGetsReply) {
   EXPECT_THAT(old.ReceiveSome(), testing::StartsWith("HTTP/1.1 200"));
 }
 
+/// Asio may give the events of a closed connection to the next one.
+TEST_F(HttpHostileTest, EndOfOtherConnectionLeavesHalfClosedClientItsReply) {
+  engine_.step_us = 2000;
+  Start();
+  for (int i = 0; i < 100; ++i) {
+    HttpClient other = Connect();
+    other.Send("XX\r\n\r\n");
+    other.ShutdownSend();
+    EXPECT_EQ(other.Receive().status, 400);
+    EXPECT_TRUE(other.AwaitClose());
+    HttpClient client = Connect();
+    client.Send(PostRequest("/generate", kGenerate));
+    client.ShutdownSend();
+    ASSERT_EQ(client.Receive().status, 200) << "after " << i << " replies";
+  }
+}
+
 /// A reply of some hundred KB.
 std::string LargeTokenize() {
   std::string text;

@@ -113,6 +113,13 @@ TEST(SentencePieceModelTest, RejectsAmbiguousModel) {
   const std::string again = SmallModel(Piece("a")) + Field(3, Field(3, uint64_t{1}));
   EXPECT_EQ(Problem(again), "field 3 appears twice");
   EXPECT_EQ(Problem(SmallModel(Piece("a")) + Field(3, uint64_t{1})), "field 3 is no message");
+  const std::string unknown = " exists in no version of SentencePiece: the file is damaged";
+  EXPECT_EQ(Problem(SmallModel(Piece("a")) + Field(14, "abc")), "field 14" + unknown);
+  EXPECT_EQ(Problem(SmallModel(Piece("a")) + Field(200, "abc")), "none");
+  const std::string piece = Field(1, std::string("a"));
+  EXPECT_EQ(Problem(SmallModel(Field(1, piece + Field(7, uint64_t{3})))),
+            "piece 3 field 7" + unknown);
+  EXPECT_EQ(Problem(SmallModel(Field(1, piece + Field(200, uint64_t{3})))), "none");
   // A tag of more than 32 bits, of which protobuf would see those of field 3.
   EXPECT_THAT(Problem(SmallModel(Piece("a")) + Varint(uint64_t{1} << 32 | 3 << 3 | 2) +
                       Varint(table.size()) + table),
