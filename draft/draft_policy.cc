@@ -12,7 +12,7 @@ constexpr double kDecay = 1.0 - 1.0 / 32;
 // ones are taken for pauses.
 constexpr double kMostCatchUp = 200.0;
 // With fewer emitted tokens than this there is no rate yet.
-constexpr double kFewTokens = 16.0;
+constexpr double kFewTokens = 8.0;
 
 // Before costs are known: a draft pass with its row takes about a third of a token's time.
 constexpr double kUsualPass = 0.35;
@@ -211,8 +211,10 @@ void DraftPolicy::AddStep(const Step& step) {
   // Use expected costs, so that a pause of the process does not count.
   const double plain_ms = VerifyMs(step.num_requests);
   const double ms = num_passes * draft_.Of(step.num_drafting) + VerifyMs(step.num_rows);
-  load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
-  load.plain_emitted = load.plain_emitted * kDecay + ms * PlainRate(step.num_requests);
+  const double kept =
+      kDecay * (1.0 - static_cast<double>(step.num_new) / static_cast<double>(step.num_requests));
+  load.emitted = load.emitted * kept + static_cast<double>(step.num_emitted);
+  load.plain_emitted = load.plain_emitted * kept + ms * PlainRate(step.num_requests);
   const double further = static_cast<double>(step.num_emitted - step.num_requests);
   load.worth.Add(step.num_drafting, further * plain_ms / static_cast<double>(step.num_requests),
                  ms - plain_ms, plain_ms);

@@ -24,7 +24,9 @@ struct ChainThresholds {
 /// probability p and a cost of c milliseconds raises the rate as long as p / c exceeds it (the
 /// renewal reward theorem; Dinkelbach 1967). The policy uses the measured rate, and at least that
 /// of plain decoding. Costs are those of a draft pass by requests and of the target's pass by rows.
-/// Rates and DraftWorth are kept per number of requests, in octaves.
+/// Rates and DraftWorth are kept per number of requests, in octaves. A new request's text may be of
+/// another kind, so the rate loses its predecessor's share: at the rate of an easy text, chains of
+/// the next one would be too short for as long as that rate is remembered.
 ///
 /// Nothing is drafted where even the best chains would be slower than plain decoding: chains that
 /// are nearly always accepted, at the lowest possible cost. The target's pass takes at least as
@@ -39,6 +41,7 @@ class DraftPolicy {
   /// Measurements of one step, over all of its requests.
   struct Step {
     int64_t num_requests = 0;
+    int64_t num_new = 0;       // number of those requests whose first step this was
     int64_t num_drafting = 0;  // number of those requests that drafted; 0: a plain step
     int64_t num_passes = 0;    // of the draft
     double draft_ms = 0.0;

@@ -281,6 +281,7 @@ void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& 
                          .catch_up_ms = proposal.catch_up_ms};
   for (size_t i = 0; i < tasks.size(); ++i) {
     step.num_drafting += tasks[i].num_passes > 0 ? 1 : 0;
+    step.num_new += tasks[i].sequence->stats.num_verify_steps == 1 ? 1 : 0;
     step.num_emitted += results_[i].num_emitted;
   }
   policy_.AddStep(step);

@@ -54,12 +54,14 @@ void MeasureVerify(const World& world, DraftPolicy& policy) {
 /// Tokens a millisecond of `num_steps` steps that go by the policy, as an engine does, with the
 /// chain's probability known.
 /// `noise`: factors of the times that are measured; null: 1.
+/// The requests are new in the first step.
 double Simulate(const World& world, int num_steps, DraftPolicy& policy, std::mt19937& random,
                 std::uniform_real_distribution<double>* noise = nullptr) {
   std::bernoulli_distribution stands(world.acceptance);
   double emitted = 0.0, ms = 0.0;
   for (int i = 0; i < num_steps; ++i) {
-    DraftPolicy::Step step{.num_requests = world.num_requests};
+    DraftPolicy::Step step{.num_requests = world.num_requests,
+                           .num_new = i == 0 ? world.num_requests : 0};
     int64_t length = 0;
     if (policy.TakeStep(world.num_requests, world.num_requests)) {
       const ChainThresholds thresholds =
@@ -107,6 +109,25 @@ TEST(DraftPolicyTest, NearBestFixedLengthInRandomWorlds) {
     MeasureVerify(world, policy);
     EXPECT_GE(Simulate(world, 4000, policy, random), 0.95 * world.BestRate());
   }
+}
+
+// Requests of some 60 tokens, an easy one and a harder one in turns.
+TEST(DraftPolicyTest, EachRequestHasItsOwnRate) {
+  std::mt19937 random(6);
+  const World easy = {.acceptance = 0.98, .pass_ms = 0.2, .one_ms = 1.0, .row_ms = 0.1};
+  World hard = easy;
+  hard.acceptance = 0.75;
+  DraftPolicy policy;
+  MeasureVerify(easy, policy);
+  double of_easy = 0.0, of_hard = 0.0;
+  constexpr int kRequests = 400;
+  for (int i = 0; i < kRequests; ++i) {
+    of_easy += 1.0 / Simulate(easy, 8, policy, random);
+    of_hard += 1.0 / Simulate(hard, 25, policy, random);
+  }
+  // Milliseconds a token.
+  EXPECT_LE(of_hard / kRequests, 1.01 / hard.BestRate());
+  EXPECT_LE(of_easy / kRequests, 1.015 / easy.BestRate());
 }
 
 TEST(DraftPolicyTest, UnprofitableDraftingCostsLittle) {
