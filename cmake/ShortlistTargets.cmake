@@ -40,33 +40,22 @@ if(SHORTLIST_SANITIZE)
   target_link_options(shortlist_flags INTERFACE -fsanitize=${SHORTLIST_SANITIZE})
 endif()
 
-# shortlist_precompile(NAME DEPS [HEADERS]): precompiles the library headers that most sources include, and HEADERS: of a
-# test binary those of the libraries that it tests. A library precompiles none of its own: a name in one of its sources
-# may be that of a header which the source does not include. Not for kernels, whose sources have their own flags: a
-# precompiled header fits one set of flags.
-# SHORTLIST_PRECOMPILE: ON, or MOST: only test binaries and the rooms over Asio and CLI11, whose headers take most of
-# their time. A missing include in one of the other libraries is an error then.
-function(shortlist_precompile NAME DEPS)
-  if(NOT SHORTLIST_PRECOMPILE OR NAME MATCHES kernels)
+# shortlist_unite(NAME ALONE): with SHORTLIST_UNITE, ten sources of a target are compiled together, so that the headers of
+# libraries are parsed and their templates compiled once for ten. ALONE: sources with a local name that another source
+# has too. Not for kernels, whose sources have their own flags.
+# SHORTLIST_UNITE: ON, or MOST: only test binaries and the rooms over Asio and CLI11, whose headers take most of their
+# time. A missing include in one of the other libraries is an error then.
+function(shortlist_unite NAME ALONE)
+  if(NOT SHORTLIST_UNITE OR NAME MATCHES "kernels|sentencepiece")
     return()
   endif()
-  if(SHORTLIST_PRECOMPILE STREQUAL MOST AND NOT NAME MATCHES "_test$|^shortlist_(serve|serve_http|cli)$")
+  if(SHORTLIST_UNITE STREQUAL MOST AND NOT NAME MATCHES "_test$|^shortlist_(serve|serve_http|cli)$")
     return()
   endif()
-  set(headers <functional> <map> <memory> <optional> <string> <unordered_map> <vector> <absl/status/statusor.h>
-              <absl/strings/str_cat.h> <nlohmann/json.hpp> ${ARGN})
-  if(NAME MATCHES "^(shortlist_device|device_test)$")
-    list(APPEND headers <ATen/core/Tensor.h>)
-  endif()
-  if("${NAME};${DEPS}" MATCHES serve)
-    list(APPEND headers <boost/asio.hpp>)
-  endif()
-  if(NAME STREQUAL shortlist_cli)
-    list(APPEND headers <CLI/CLI.hpp>)
-  endif()
-  target_precompile_headers(${NAME} PRIVATE ${headers})
-  # With a precompiled header GCC 12 reports false errors inside std::string that it hides otherwise.
-  target_compile_options(${NAME} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
+  set_target_properties(${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+  set_source_files_properties(${ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # GCC takes a united source for a header: types of an anonymous namespace must not be members there.
+  target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 # shortlist_verify(NAME SOURCES HEADERS): `all_verify_interface_header_sets` compiles each of HEADERS alone, except where
@@ -94,10 +83,11 @@ endfunction()
 # Of what shared objects are made: libshortlist.so and the Python package.
 set(SHORTLIST_SHARED_ROOMS base io vocab vocab_formats kernels head c)
 
-# shortlist_library(NAME SRCS a.cc ... HDRS a.h ... DEPS shortlist::base absl::status ...)
+# shortlist_library(NAME SRCS a.cc ... [ALONE b.cc ...] HDRS a.h ... DEPS shortlist::base absl::status ...)
+# ALONE: sources too; see shortlist_unite.
 function(shortlist_library NAME)
-  cmake_parse_arguments(ARG "" "" "SRCS;HDRS;DEPS" ${ARGN})
-  add_library(shortlist_${NAME} STATIC ${ARG_SRCS})
+  cmake_parse_arguments(ARG "" "" "SRCS;ALONE;HDRS;DEPS" ${ARGN})
+  add_library(shortlist_${NAME} STATIC ${ARG_SRCS} ${ARG_ALONE})
   add_library(shortlist::${NAME} ALIAS shortlist_${NAME})
   target_sources(shortlist_${NAME} PUBLIC FILE_SET HEADERS
                  BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HDRS})
@@ -106,26 +96,17 @@ function(shortlist_library NAME)
   if(NAME IN_LIST SHORTLIST_SHARED_ROOMS)
     set_target_properties(shortlist_${NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
-  shortlist_verify(shortlist_${NAME} "${ARG_SRCS}" "${ARG_HDRS}")
-  shortlist_precompile(shortlist_${NAME} "${ARG_DEPS}")
+  shortlist_verify(shortlist_${NAME} "${ARG_SRCS};${ARG_ALONE}" "${ARG_HDRS}")
+  shortlist_unite(shortlist_${NAME} "${ARG_ALONE}")
 endfunction()
 
-# shortlist_test(NAME SRCS a_test.cc ... DEPS shortlist::x ...): the test binary <NAME>_test.
+# shortlist_test(NAME SRCS a_test.cc ... [ALONE b_test.cc ...] DEPS shortlist::x ...): the test binary <NAME>_test.
 function(shortlist_test NAME)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
-  add_executable(${NAME}_test ${ARG_SRCS})
+  cmake_parse_arguments(ARG "" "" "SRCS;ALONE;DEPS" ${ARGN})
+  add_executable(${NAME}_test ${ARG_SRCS} ${ARG_ALONE})
   target_link_libraries(${NAME}_test PRIVATE ${ARG_DEPS} shortlist_flags GTest::gtest GTest::gmock
                         GTest::gtest_main)
-  set(tested)  # headers of the libraries that the binary tests
-  foreach(dependency ${ARG_DEPS})
-    if(TARGET ${dependency})
-      get_target_property(headers ${dependency} HEADER_SET)
-      if(headers)
-        list(APPEND tested ${headers})
-      endif()
-    endif()
-  endforeach()
-  shortlist_precompile(${NAME}_test "${ARG_DEPS}" <gmock/gmock.h> <gtest/gtest.h> ${tested})
+  shortlist_unite(${NAME}_test "${ARG_ALONE}")
   # Compiled often, run once: -O3 takes 1.5 times as long to compile.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   # Draft data that a test run caches must not end up in the user's cache.

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "draft/speculation.h"
+
 namespace shortlist {
 namespace {
 

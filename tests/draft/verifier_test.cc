@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "draft/draft_policy.h"
 #include "kernels/sampling.h"
 #include "vocab/active_vocab.h"
 

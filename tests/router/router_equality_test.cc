@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "router/scheduler.h"
 #include "tests/draft/pair.h"
 #include "tests/router/router_harness.h"
 

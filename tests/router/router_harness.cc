@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "router/scheduler.h"
+
 namespace shortlist {
 
 RouterHarness::RouterHarness(SpeculativeEngine& engine, Router::Options options) {

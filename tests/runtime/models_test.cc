@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "draft/chain_drafter.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
