@@ -194,6 +194,10 @@ void DraftPolicy::AddStep(const Step& step) {
       load.num_hopeless % kTryEvery == kTryEvery - 1) {
     ++load.num_hopeless;
   }
+  const double kept =
+      1.0 - static_cast<double>(step.num_new) / static_cast<double>(step.num_requests);
+  load.emitted *= kept;
+  load.plain_emitted *= kept;
   load.worth.AddCatchUp(step.catch_up_ms);
   if (step.num_drafting < 1 || step.num_passes < 1) {
     load.knows_plain = true;
@@ -211,10 +215,8 @@ void DraftPolicy::AddStep(const Step& step) {
   // Use expected costs, so that a pause of the process does not count.
   const double plain_ms = VerifyMs(step.num_requests);
   const double ms = num_passes * draft_.Of(step.num_drafting) + VerifyMs(step.num_rows);
-  const double kept =
-      kDecay * (1.0 - static_cast<double>(step.num_new) / static_cast<double>(step.num_requests));
-  load.emitted = load.emitted * kept + static_cast<double>(step.num_emitted);
-  load.plain_emitted = load.plain_emitted * kept + ms * PlainRate(step.num_requests);
+  load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
+  load.plain_emitted = load.plain_emitted * kDecay + ms * PlainRate(step.num_requests);
   const double further = static_cast<double>(step.num_emitted - step.num_requests);
   load.worth.Add(step.num_drafting, further * plain_ms / static_cast<double>(step.num_requests),
                  ms - plain_ms, plain_ms);

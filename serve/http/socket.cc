@@ -223,7 +223,7 @@ asio::awaitable<HttpSocket::error_code> HttpSocket::AwaitReset() {
     const auto [error] = co_await socket_.async_wait(tcp::socket::wait_error, kTuple);
     if (error) co_return error;
     pollfd state = {.fd = socket_.native_handle(), .events = 0, .revents = 0};
-    if (poll(&state, 1, /*timeout=*/0) != 0) co_return error;
+    if (poll(&state, 1, /*timeout=*/0) > 0) co_return error;
   }
 }
 

@@ -130,6 +130,19 @@ TEST(DraftPolicyTest, EachRequestHasItsOwnRate) {
   EXPECT_LE(of_easy / kRequests, 1.015 / easy.BestRate());
 }
 
+TEST(DraftPolicyTest, NewRequestTakesItsShareOfTheRateInAnyStep) {
+  std::mt19937 random(6);
+  const World easy = {.acceptance = 0.98, .pass_ms = 0.2, .one_ms = 1.0, .row_ms = 0.1};
+  DraftPolicy policy;
+  MeasureVerify(easy, policy);
+  Simulate(easy, 20, policy, random);
+  EXPECT_GT(policy.DraftedRate(1), 2.0 * policy.PlainRate(1));
+  // A plain step.
+  policy.AddStep(
+      {.num_requests = 1, .num_new = 1, .num_rows = 1, .verify_ms = 1.0, .num_emitted = 1});
+  EXPECT_EQ(policy.DraftedRate(1), 0.0);
+}
+
 TEST(DraftPolicyTest, UnprofitableDraftingCostsLittle) {
   std::mt19937 random(3);
   for (const double acceptance : {0.0, 0.3, 0.6}) {
