@@ -3,13 +3,6 @@
 
 namespace shortlist {
 
-/// Kind of evidence for a drafted token. Each kind has its own forecast.
-enum class DraftSource {
-  kDraft,         // the draft alone
-  kDraftAndText,  // the draft and an earlier match in the request's text agree
-  kText,          // the earlier match alone
-};
-
 /// Probability that the target accepts a drafted token, learned from this request's verdicts.
 ///
 /// The draft's probability alone is a poor estimate. Two flat distributions may share their best

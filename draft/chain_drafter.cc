@@ -14,7 +14,7 @@ namespace shortlist {
 namespace {
 
 TokenId LastToken(const DraftTask& task) {
-  return task.tokens.empty() ? task.sequence->tokens().back() : task.tokens.back();
+  return task.chain.tokens.empty() ? task.sequence->tokens().back() : task.chain.tokens.back();
 }
 
 }  // namespace
@@ -56,25 +56,19 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
   }
   std::vector<DraftTask*> live;
   for (DraftTask& task : tasks) {
-    task.probability = 1.0;
-    task.tokens.clear();
-    task.distributions.clear();
-    task.evidence.clear();
-    task.num_copied = task.num_passes = 0;
-    task.sketch_rows.clear();
-    task.ranked_rows.clear();
+    task.chain = {};
     live.push_back(&task);
   }
   SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Begin(live));
   while (true) {
-    const size_t length = live.front()->tokens.size();
+    const int64_t length = live.front()->chain.size();
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
-    for (DraftTask* task : live) ++task->num_passes;
+    for (DraftTask* task : live) ++task->chain.num_passes;
     std::vector<int64_t> rows;
     std::vector<DraftTask*> going_on;
     for (size_t m = 0; m < live.size(); ++m) {
-      const bool grew = live[m]->tokens.size() == length + 1;
-      if (!grew || !live[m]->WantsMore()) continue;
+      const bool grew = live[m]->chain.size() == length + 1;
+      if (!grew || !live[m]->policy.WantsMore(live[m]->chain)) continue;
       rows.push_back(static_cast<int64_t>(m));
       going_on.push_back(live[m]);
     }
@@ -123,14 +117,14 @@ absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks, con
     if (wants_distributions || sampling.greedy()) continue;
     race = {.inverse_temperature = InverseTemperature(sampling.temperature),
             .seed = sampling.seed,
-            .position = task->sequence->num_tokens() + std::ssize(task->tokens)};
+            .position = task->sequence->num_tokens() + task->chain.size()};
   }
   SHORTLIST_RETURN_IF_ERROR(sketch_->Choose(states.floats(), std::ssize(tasks), races_));
   for (size_t m = 0; m < tasks.size(); ++m) {
     const std::span<const int32_t> rows = sketch_->of_token(static_cast<int64_t>(m));
-    tasks[m]->sketch_rows.emplace_back(rows.begin(), rows.end());
+    tasks[m]->chain.sketch_rows.emplace_back(rows.begin(), rows.end());
     const SketchChooser::Ranked ranked = sketch_->ranked_of_token(static_cast<int64_t>(m));
-    tasks[m]->ranked_rows.push_back(
+    tasks[m]->chain.ranked_rows.push_back(
         {{ranked.ids.begin(), ranked.ids.end()}, {ranked.keys.begin(), ranked.keys.end()}});
   }
   return absl::OkStatus();
@@ -148,9 +142,9 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
   for (const DraftTask* task : tasks) {
     Sequence& sequence = *task->sequence;
     tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task),
-               has_sketch ? task->sketch_rows.back() : std::span<const int32_t>());
-    weighs |= task->weighs();
-    const int64_t num_output = sequence.num_output() + static_cast<int64_t>(task->tokens.size());
+               has_sketch ? task->chain.sketch_rows.back() : std::span<const int32_t>());
+    weighs |= task->policy.weighs();
+    const int64_t num_output = sequence.num_output() + task->chain.size();
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }
   const HeadInput hidden = HeadInput::Of(states);
@@ -163,7 +157,8 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
     for (size_t m = 0; m < tasks.size(); ++m) {
       choices[m] = {best[m].id, best[m].logit};
       if (Raw(best[m].id) >= 0 && weighs) {
-        choices[m].stands = tasks[m]->Weigh(best[m].id, best[m].probability);
+        choices[m].stands =
+            tasks[m]->policy.Weigh(best[m].id, best[m].probability, tasks[m]->chain);
       }
     }
     return Append(tasks, choices, hidden);
@@ -171,22 +166,23 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
   SHORTLIST_ASSIGN_OR_RETURN(logits_, head_.Logits(hidden, selection, std::move(logits_)));
   for (size_t m = 0; m < tasks.size(); ++m) {
     DraftTask& task = *tasks[m];
-    chooser_.Prepare(logits_.of_token(m), logits_.ids[m], *task.sequence, task.tokens);
+    chooser_.Prepare(logits_.of_token(m), logits_.ids[m], *task.sequence, task.chain.tokens);
     std::optional<DraftId> row;
     bool stands = true;
     if (weighs && !wants_distributions) {
       const std::optional<TokenChooser::SureChoice> choice = chooser_.ChooseSurely();
       if (!choice) continue;
       row = choice->row;
-      stands = task.Weigh(chooser_.TokenAt(*row), choice->probability);
+      stands = task.policy.Weigh(chooser_.TokenAt(*row), choice->probability, task.chain);
     } else {
       row = chooser_.Choose();
       if (!row) continue;
       if (weighs) {
-        task.WeighDraw(LargestProbabilityCpu(logits_.of_token(m).data(), logits_.ids[m].size()));
+        task.policy.WeighDraw(
+            LargestProbabilityCpu(logits_.of_token(m).data(), logits_.ids[m].size()), task.chain);
       }
     }
-    if (wants_distributions) task.distributions.push_back(chooser_.Distribution());
+    if (wants_distributions) task.chain.distributions.push_back(chooser_.Distribution());
     choices[m] = {chooser_.TokenAt(*row), logits_.of_token(m)[Raw(*row)], stands};
   }
   return Append(tasks, choices, hidden);
@@ -205,7 +201,7 @@ absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
     if (std::bit_cast<uint32_t>(expected[m]) != std::bit_cast<uint32_t>(choices[m].logit)) {
       ++tasks[m]->sequence->stats.num_mapping_faults;
     }
-    if (choices[m].stands) tasks[m]->tokens.push_back(choices[m].token);
+    if (choices[m].stands) tasks[m]->chain.tokens.push_back(choices[m].token);
   }
   return absl::OkStatus();
 }

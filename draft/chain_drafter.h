@@ -24,8 +24,8 @@ namespace shortlist {
 
 /// Drafts a chain, one token per pass, for a batch of sequences. Base of ModelDrafter and
 /// EagleDrafter. A subclass runs the network on the CPU. This class scores and chooses tokens, ends
-/// each chain where its DraftTask says so (WantsMore, Weigh), and checks the row map. The head may
-/// be on another device; hidden states are then copied there, and token ids are copied back.
+/// each chain where its ChainPolicy says so (WantsMore, Weigh), and checks the row map. The head
+/// may be on another device; hidden states are then copied there, and token ids are copied back.
 class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }
@@ -79,7 +79,7 @@ class ChainDrafter : public Drafter {
   struct Choice {
     TokenId token{-1};  // -1: nothing to propose, the chain ends here
     float logit = 0.0f;
-    bool stands = true;  // false: DraftTask::Weigh rejected the token
+    bool stands = true;  // false: ChainPolicy::Weigh rejected the token
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       HeadInput hidden);

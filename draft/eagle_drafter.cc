@@ -149,8 +149,8 @@ absl::StatusOr<Matrix> EagleDrafter::Next(std::span<DraftTask* const> tasks, con
     // Token t_n (the first drafted) and the predicted feature f_n-1 share position n - 1, and so
     // on.
     const Sequence& sequence = *task->sequence;
-    const int64_t position = sequence.num_tokens() - 2 + static_cast<int64_t>(task->tokens.size());
-    batch_.AddChain(std::span(&task->tokens.back(), 1), position,
+    const int64_t position = sequence.num_tokens() - 2 + task->chain.size();
+    batch_.AddChain(std::span(&task->chain.tokens.back(), 1), position,
                     task->kv_slots.first(position + 1));
   }
   return Forward(hidden);

@@ -27,10 +27,10 @@ enum class VerifyMode {
 /// How a SpeculativeEngine speculates.
 struct EngineOptions {
   int64_t num_draft_tokens = 8;  // K, without the bonus token; in [0, 64]; 0: plain decoding
-  // A chain continues while the forecast probability that the target accepts it (DraftTask::Weigh)
-  // is at least this; in [0, 1]; 0: always K tokens. Null: decided by the costs of draft tokens,
-  // measured before the first step and in every step; drafting rests while it does not pay
-  // (DraftPolicy).
+  // A chain continues while the forecast probability that the target accepts it
+  // (ChainPolicy::Weigh) is at least this; in [0, 1]; 0: always K tokens. Null: decided by the
+  // costs of draft tokens, measured before the first step and in every step; drafting rests while
+  // it does not pay (DraftPolicy).
   std::optional<double> draft_p_min = 0.35;
   // Clock for measuring costs: milliseconds since any fixed point; null: the steady clock.
   std::function<double()> now_ms;

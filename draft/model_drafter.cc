@@ -181,12 +181,12 @@ absl::StatusOr<Matrix> ModelDrafter::Next(std::span<DraftTask* const> tasks, con
   batch_.Clear();
   for (const DraftTask* task : tasks) {
     const Sequence& sequence = *task->sequence;
-    const int64_t position = sequence.num_tokens() + static_cast<int64_t>(task->tokens.size()) - 1;
-    batch_.AddChain(std::span(&task->tokens.back(), 1), position,
+    const int64_t position = sequence.num_tokens() + task->chain.size() - 1;
+    batch_.AddChain(std::span(&task->chain.tokens.back(), 1), position,
                     task->kv_slots.first(position + 1));
   }
   SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Forward());
-  for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->tokens.back());
+  for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->chain.tokens.back());
   return hidden;
 }
 

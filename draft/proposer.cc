@@ -29,32 +29,36 @@ DraftTask Proposer::NewTask(const StepWork& work) const {
   const StepVocabs::Snapshot& snapshot = parts_.vocabs.Of(work);
   const ActiveVocab& active = *snapshot.active;
   parts_.discovery.BeforeStep(work, active);
-  DraftTask task{.sequence = &sequence,
-                 .kv_slots = work.kv_slots,
-                 .active = &active,
-                 .num_draft_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0,
-                 .p_min = options.draft_p_min.value_or(0.0),
-                 .thresholds = options.draft_p_min ? nullptr : &thresholds_,
-                 .looks_up = options.prompt_lookup};
+  const int64_t max_tokens = snapshot.fit.ok() ? NumDraftTokens(work) : 0;
   if (parts_.drafter != nullptr && sequence.speculates() &&
       sequence.num_tokens() >= parts_.drafter->context_len()) {
     ++sequence.stats.num_steps_beyond_draft;
   }
-  const Speculation& speculation = SpeculationOf(sequence);
+  Speculation& speculation = SpeculationOf(sequence);
   // A base that adapts its size grows if it covers too little.
   const bool grows =
       options.sizer != nullptr && options.sizer->grows_base() && parts_.vocabs.IsOwn(snapshot);
-  if (task.num_draft_tokens > 0 && !active.is_full_head() && !grows &&
-      speculation.guard.has_collapsed()) {
-    task.active = &parts_.vocabs.full_head();
-    ++sequence.stats.num_fallback_steps;
-  }
-  sequence.stats.active_rows = task.active->is_full_head()
-                                   ? options.emit_size
-                                   : active.size() + speculation.tail.size() +
-                                         active.base()->max_successors() +
-                                         parts_.draft_side.num_sketch_rows();
-  return task;
+  const bool falls_back =
+      max_tokens > 0 && !active.is_full_head() && !grows && speculation.guard.has_collapsed();
+  SequenceStats& stats = sequence.stats;
+  stats.num_fallback_steps += falls_back ? 1 : 0;
+  const bool over_full_head = active.is_full_head() || falls_back;
+  stats.active_rows = over_full_head ? options.emit_size
+                                     : active.size() + speculation.tail.size() +
+                                           active.base()->max_successors() +
+                                           parts_.draft_side.num_sketch_rows();
+  const bool knows_coverage = !over_full_head && stats.num_step_tokens > 0;
+  return {.sequence = &sequence,
+          .kv_slots = work.kv_slots,
+          .active = falls_back ? &parts_.vocabs.full_head() : &active,
+          .policy = {speculation.chain_memory,
+                     sequence.tokens(),
+                     {.max_tokens = max_tokens,
+                      .p_min = options.draft_p_min.value_or(0.0),
+                      .thresholds = options.draft_p_min ? nullptr : &thresholds_,
+                      .looks_up = options.prompt_lookup,
+                      .coverage = knows_coverage ? stats.coverage() : 1.0}},
+          .chain = {}};
 }
 
 /// Returns the number of tokens that the draft lacks after a rest, or of a prompt; 0 after a
@@ -92,11 +96,11 @@ std::vector<DraftTask> Proposer::ChooseDrafting(std::span<const StepWork> work,
   for (const StepWork& of : work) {
     proposal.tasks.push_back(NewTask(of));
     DraftTask& task = proposal.tasks.back();
-    if (task.num_draft_tokens == 0) continue;
+    if (task.policy.max_tokens() == 0) continue;
     if (Prepare(of, std::ssize(work), proposal)) {
       drafting.push_back(task);
     } else {
-      task.num_draft_tokens = 0;
+      task.policy.Rest();
       proposal.rests = true;
     }
   }
@@ -104,7 +108,7 @@ std::vector<DraftTask> Proposer::ChooseDrafting(std::span<const StepWork> work,
   proposal.rests = false;
   if (parts_.options.draft_p_min) return drafting;
   if (!parts_.policy.TakeStep(std::ssize(work), std::ssize(drafting))) {
-    for (DraftTask& task : proposal.tasks) task.num_draft_tokens = 0;
+    for (DraftTask& task : proposal.tasks) task.policy.Rest();
     proposal.rests = true;
     return {};
   }
@@ -121,10 +125,10 @@ void Proposer::Draft(std::vector<DraftTask> drafting, Proposal& proposal) {
   if (!drafted.ok()) return parts_.draft_side.CountFailure(drafted);
   size_t next = 0;
   for (DraftTask& task : proposal.tasks) {
-    if (task.num_draft_tokens == 0) continue;
+    if (task.policy.max_tokens() == 0) continue;
     task = std::move(drafting[next++]);
-    proposal.num_passes = std::max(proposal.num_passes, task.num_passes);
-    task.Copy(wants_distributions);
+    proposal.num_passes = std::max(proposal.num_passes, task.chain.num_passes);
+    task.policy.Copy(wants_distributions, task.chain);
   }
 }
 

@@ -1,15 +1,13 @@
 #ifndef SHORTLIST_DRAFT_SPECULATION_H_
 #define SHORTLIST_DRAFT_SPECULATION_H_
 
-#include <array>
 #include <memory>
 #include <vector>
 
 #include "base/check.h"
 #include "base/ids.h"
-#include "draft/acceptance_forecast.h"
+#include "draft/chain_memory.h"
 #include "draft/drafter.h"
-#include "draft/prompt_lookup.h"
 #include "request/sequence.h"
 #include "vocab/coverage_guard.h"
 #include "vocab/request_tail.h"
@@ -30,9 +28,7 @@ struct Speculation final : Sequence::EngineState {
   std::unique_ptr<DrafterState> draft_state;  // null: the sequence decodes plainly at present
   // After drafting ended for good: leading positions that stay in the drafter's cache.
   int64_t shareable_len = 0;
-  PromptLookup lookup;                          // over the sequence's tokens
-  std::array<AcceptanceForecast, 3> forecasts;  // by DraftSource
-  double usual_acceptance = 0.8;                // of recent draft tokens that the target judged
+  ChainMemory chain_memory;
 };
 
 /// Returns the state of `sequence`, created at the first call.

@@ -145,8 +145,8 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
     std::move(chunk.prompt_infos.begin(), chunk.prompt_infos.end(),
               std::back_inserter(sequence.prompt_infos));
     if (chunk.completes) {
-      verifier_.Verify(sequence, /*tokens=*/{}, /*distributions=*/{}, verdict.From(verdict_row++),
-                       options_.verify, target_.config().context_len);
+      verifier_.Verify(sequence, /*chain=*/{}, verdict.From(verdict_row++), options_.verify,
+                       target_.config().context_len);
     }
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
     draft_side_.Accept(work[chunk.index], hidden.Rows(chunk.first_row, chunk.len));
@@ -232,7 +232,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
     SHORTLIST_CHECK(!sequence.finished() && sequence.cached_len == sequence.num_tokens() - 1);
     SHORTLIST_CHECK(std::ssize(task.kv_slots) >= sequence.num_tokens());
     chain.assign(1, sequence.tokens().back());
-    chain.insert(chain.end(), task.tokens.begin(), task.tokens.end());
+    chain.insert(chain.end(), task.chain.tokens.begin(), task.chain.tokens.end());
     batch_.AddChain(chain, sequence.cached_len,
                     task.kv_slots.first(sequence.cached_len + chain.size()));
     detail = std::max(detail, DetailFor(sequence));
@@ -244,26 +244,26 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
   num_step_judged_ = num_step_accepted_ = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const DraftTask& task = tasks[i];
+    const DraftedChain& drafted = task.chain;
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
-    const int64_t num_accepted =
-        verifier_.Verify(sequence, task.tokens, task.distributions, verdict_.From(row),
-                         options_.verify, target_.config().context_len);
+    const int64_t num_accepted = verifier_.Verify(sequence, drafted, verdict_.From(row),
+                                                  options_.verify, target_.config().context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
     results_[i].num_emitted = num_emitted;
     SequenceStats& stats = sequence.stats;
     ++stats.num_verify_steps;
     stats.num_step_tokens += num_emitted;
-    stats.num_drafted += static_cast<int64_t>(task.tokens.size());
-    stats.num_copied += task.num_copied;
+    stats.num_drafted += drafted.size();
+    stats.num_copied += drafted.num_copied;
     stats.num_accepted += num_accepted;
     sequence.cached_len += num_emitted;
-    task.Learn(num_accepted);
+    SpeculationOf(sequence).chain_memory.Learn(drafted, num_accepted);
     num_step_accepted_ += num_accepted;
-    num_step_judged_ += std::min(num_emitted, std::ssize(task.tokens));
+    num_step_judged_ += std::min(num_emitted, drafted.size());
     Learn(work[i], task, num_accepted, num_emitted);
     if (num_emitted > 0) draft_side_.Accept(work[i], hidden.Rows(row, num_emitted));
-    row += static_cast<int64_t>(task.tokens.size()) + 1;
+    row += drafted.size() + 1;
   }
   return absl::OkStatus();
 }
@@ -280,7 +280,7 @@ void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& 
                          .caught_up = proposal.caught_up,
                          .catch_up_ms = proposal.catch_up_ms};
   for (size_t i = 0; i < tasks.size(); ++i) {
-    step.num_drafting += tasks[i].num_passes > 0 ? 1 : 0;
+    step.num_drafting += tasks[i].chain.num_passes > 0 ? 1 : 0;
     step.num_new += tasks[i].sequence->stats.num_verify_steps == 1 ? 1 : 0;
     step.num_emitted += results_[i].num_emitted;
   }
@@ -298,7 +298,7 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, const Proposal& 
     const StepVocabs::Snapshot& snapshot = vocabs_.Of(work[i]);
     if (!vocabs_.IsOwn(snapshot) || tasks[i].active != snapshot.active.get()) return;
     step.num_emitted += results_[i].num_emitted;
-    step.num_drafted += std::ssize(tasks[i].tokens);
+    step.num_drafted += tasks[i].chain.size();
   }
   step.num_passes = proposal.num_passes;
   step.draft_ms = of_step.draft_ms - proposal.catch_up_ms;

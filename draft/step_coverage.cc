@@ -16,8 +16,8 @@ RowSource SourceOf(const JudgedStep& step, size_t j, TokenId last, TokenId id) {
   const DraftTask& task = *step.task;
   const RequestTail& tail = SpeculationOf(*task.sequence).tail;
   const RowSource known = HeldBy(*step.active, tail, last, id);
-  const bool is_sketched = known == RowSource::kNone && j < task.sketch_rows.size() &&
-                           std::ranges::binary_search(task.sketch_rows[j], Raw(id));
+  const bool is_sketched = known == RowSource::kNone && j < task.chain.sketch_rows.size() &&
+                           std::ranges::binary_search(task.chain.sketch_rows[j], Raw(id));
   return is_sketched ? RowSource::kSketch : known;
 }
 
@@ -28,8 +28,8 @@ std::vector<TokenId> SharedDrafted(const JudgedStep& step) {
   if (step.fell_back()) return shared;
   const DraftTask& task = *step.task;
   TokenId last = step.before();
-  for (size_t j = 0; j + task.num_copied < task.tokens.size(); ++j) {
-    const TokenId id = task.tokens[j];
+  for (size_t j = 0; j < static_cast<size_t>(task.chain.num_drawn()); ++j) {
+    const TokenId id = task.chain.tokens[j];
     if (SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
     last = id;
   }
@@ -53,7 +53,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
     RowSource source = SourceOf(step, j, last, id);
     last = id;
     coverage.sources.push_back(source);
-    if (sketch_chooses && j >= task.sketch_rows.size()) {
+    if (sketch_chooses && j >= task.chain.sketch_rows.size()) {
       ++stats.num_unscored;
       coverage.unscored.push_back(id);
       continue;
@@ -71,7 +71,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
     coverage.held.push_back(source);
   }
   // The correction is at the place of the first wrong draft token.
-  const bool is_corrected = step.num_accepted < std::min(step.num_emitted, std::ssize(task.tokens));
+  const bool is_corrected = step.num_accepted < std::min(step.num_emitted, task.chain.size());
   if (is_corrected && coverage.unscored.empty() && coverage.held.back() != RowSource::kNone) {
     ++stats.num_covered_corrections;
   }
@@ -88,8 +88,8 @@ void TellSizerOfTokens(const JudgedStep& step, const StepCoverage& coverage, Voc
     std::optional<int64_t> sketch_rank;  // nullopt if no draft pass reached this place
     if (!step.has_sketch) {
       sketch_rank = RankedRows::kUnranked;
-    } else if (j < task.ranked_rows.size()) {
-      sketch_rank = task.ranked_rows[j].RankOf(emitted[j]);
+    } else if (j < task.chain.ranked_rows.size()) {
+      sketch_rank = task.chain.ranked_rows[j].RankOf(emitted[j]);
     }
     const bool is_held =
         IsHeldAnyway(sequence, coverage.sources[j], emitted[j], sizer.sizes_base());

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "draft/drafter.h"
+#include "draft/drafted_chain.h"
 #include "head/pruned_head.h"
 #include "kernels/sampling.h"
 #include "request/sequence.h"

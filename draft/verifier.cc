@@ -44,10 +44,10 @@ std::optional<TokenId> Verifier::JudgeByRejection(const TokenId* drafted,
   return chooser_.TokenAt(*row);
 }
 
-int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
-                         std::span<const DraftDistribution> distributions, const TargetRows& rows,
+int64_t Verifier::Verify(Sequence& sequence, const DraftedChain& chain, const TargetRows& rows,
                          VerifyMode mode, int64_t context_len) {
-  const int64_t num_drafted = static_cast<int64_t>(tokens.size());
+  const std::vector<TokenId>& tokens = chain.tokens;
+  const int64_t num_drafted = chain.size();
   for (int64_t j = 0; j <= num_drafted; ++j) {
     const int64_t row = rows.first_row + j;
     std::optional<TokenId> choice;
@@ -58,7 +58,8 @@ int64_t Verifier::Verify(Sequence& sequence, std::span<const TokenId> tokens,
       if (mode == VerifyMode::kRejection) {
         const bool is_bonus = j == num_drafted;
         choice = JudgeByRejection(is_bonus ? nullptr : &tokens[j],
-                                  is_bonus ? nullptr : &distributions[j], sequence.sampling().seed);
+                                  is_bonus ? nullptr : &chain.distributions[j],
+                                  sequence.sampling().seed);
       } else if (const std::optional<DraftId> row = chooser_.Choose()) {
         choice = chooser_.TokenAt(*row);
       }

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "draft/drafter.h"
+#include "draft/drafted_chain.h"
 #include "draft/engine_options.h"
 #include "draft/token_chooser.h"
 #include "head/pruned_head.h"
@@ -35,11 +35,10 @@ class Verifier {
  public:
   /// Emits the accepted draft tokens and one token of the target's (correction or bonus) into
   /// `sequence`, with their token_infos (except escapes). If the sequence finishes within the
-  /// chain, the rest is dropped. A row without any usable logit fails the sequence. `tokens`: the
-  /// chain, may be empty. `distributions`: [tokens.size()] for kRejection, else unused. Returns how
-  /// many drafted tokens were emitted.
-  int64_t Verify(Sequence& sequence, std::span<const TokenId> tokens,
-                 std::span<const DraftDistribution> distributions, const TargetRows& rows,
+  /// chain, the rest is dropped. A row without any usable logit fails the sequence. `chain` may be
+  /// empty, and needs its distributions for kRejection. Returns how many drafted tokens were
+  /// emitted.
+  int64_t Verify(Sequence& sequence, const DraftedChain& chain, const TargetRows& rows,
                  VerifyMode mode, int64_t context_len);
 
  private:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "draft/engine.h"
+#include "draft/speculation.h"
 #include "tests/draft/pair.h"
 
 namespace shortlist {
@@ -159,12 +160,15 @@ TEST_F(DraftingTest, SketchRowsDependOnSeedOnlyWithSharedNoise) {
       tasks.push_back({.sequence = of.sequence,
                        .kv_slots = of.kv_slots,
                        .active = active.get(),
-                       .num_draft_tokens = 1});
+                       .policy = {SpeculationOf(*of.sequence).chain_memory,
+                                  of.sequence->tokens(),
+                                  {.max_tokens = 1}},
+                       .chain = {}});
     }
     ASSERT_TRUE(drafter->Draft(tasks, wants_distributions).ok());
-    ASSERT_EQ(tasks[0].sketch_rows.size(), 1u);
-    EXPECT_EQ(tasks[0].sketch_rows[0].size(), static_cast<size_t>(kSketchRows));
-    EXPECT_EQ(tasks[0].sketch_rows == tasks[1].sketch_rows, wants_distributions);
+    ASSERT_EQ(tasks[0].chain.sketch_rows.size(), 1u);
+    EXPECT_EQ(tasks[0].chain.sketch_rows[0].size(), static_cast<size_t>(kSketchRows));
+    EXPECT_EQ(tasks[0].chain.sketch_rows == tasks[1].chain.sketch_rows, wants_distributions);
   }
 }
 

@@ -62,7 +62,7 @@ class StepCoverageTest : public testing::Test {
 };
 
 TEST_F(StepCoverageTest, EachTokenCountsForItsSource) {
-  task_.tokens = Ids({10, 20, 11});
+  task_.chain.tokens = Ids({10, 20, 11});
   const StepCoverage coverage = Judge({10, 20, 50}, /*num_accepted=*/2);
   const std::vector<RowSource> held = {RowSource::kBase, RowSource::kPrompt, RowSource::kNone};
   EXPECT_EQ(coverage.sources, held);
@@ -78,7 +78,7 @@ TEST_F(StepCoverageTest, EachTokenCountsForItsSource) {
 }
 
 TEST_F(StepCoverageTest, CountsCoveredCorrections) {
-  task_.tokens = Ids({10, 11});
+  task_.chain.tokens = Ids({10, 11});
   Judge({10, 12}, /*num_accepted=*/1);
   EXPECT_EQ(stats().num_covered_corrections, 1);
   Judge({10, 11, 12}, /*num_accepted=*/2);  // the bonus is no correction
@@ -86,14 +86,14 @@ TEST_F(StepCoverageTest, CountsCoveredCorrections) {
 }
 
 TEST_F(StepCoverageTest, CopiedTokensWereNotDraftedFromRows) {
-  task_.tokens = Ids({10, 11});
-  task_.num_copied = 1;
+  task_.chain.tokens = Ids({10, 11});
+  task_.chain.num_copied = 1;
   EXPECT_EQ(Judge({10, 11, 12}, /*num_accepted=*/2).shared_drafted, Ids({10}));
 }
 
 TEST_F(StepCoverageTest, CoverageIsUnknownWithoutSketchRows) {
-  task_.tokens = Ids({50});
-  task_.sketch_rows = {{50, 60}};
+  task_.chain.tokens = Ids({50});
+  task_.chain.sketch_rows = {{50, 60}};
   const StepCoverage coverage = Judge({50, 60}, /*num_accepted=*/1, /*has_sketch=*/true);
   EXPECT_EQ(coverage.scored, Ids({50}));
   EXPECT_EQ(coverage.held, std::vector<RowSource>{RowSource::kSketch});
@@ -111,7 +111,7 @@ TEST_F(StepCoverageTest, RequestFallsBackOnMissesAndRecovers) {
   EXPECT_EQ(num_escapes, 22);  // (31/32)^22 is the first below one half
 
   task_.active = full_head_.get();
-  task_.tokens = Ids({50});
+  task_.chain.tokens = Ids({50});
   const StepCoverage fallen = Judge({50, 10}, /*num_accepted=*/1);
   EXPECT_EQ(fallen.held, (std::vector{RowSource::kFallback, RowSource::kFallback}));
   EXPECT_EQ(fallen.sources, (std::vector{RowSource::kNone, RowSource::kBase}));

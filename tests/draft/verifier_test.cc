@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "draft/chain_memory.h"
+#include "draft/chain_policy.h"
 #include "draft/draft_policy.h"
 #include "kernels/sampling.h"
 #include "vocab/active_vocab.h"
@@ -92,28 +94,34 @@ TokenLogits Rows(const std::vector<std::vector<float>>& logits) {
 }
 
 /// Drafts a chain the way ChainDrafter does, from the synthetic draft model.
-void DraftChain(const Scenario& scenario, const ActiveVocab& active, DraftTask& task) {
+DraftedChain DraftChain(const Scenario& scenario, const ActiveVocab& active,
+                        const Sequence& sequence, const ChainPolicy& policy) {
+  DraftedChain chain;
   TokenChooser chooser;
-  TokenId last = task.sequence->tokens().back();
-  while (task.WantsMore()) {
+  TokenId last = sequence.tokens().back();
+  while (policy.WantsMore(chain)) {
     const std::vector<float>& full = scenario.draft[Raw(last)];
     std::vector<float> logits;
     for (int32_t id : active.rows()) logits.push_back(full[id]);
     const RowIds ids = active.is_full_head() ? RowIds(kVocab) : RowIds(active, {});
     const std::vector<float>& scored = active.is_full_head() ? full : logits;
-    chooser.Prepare(scored, ids, *task.sequence, task.tokens);
+    chooser.Prepare(scored, ids, sequence, chain.tokens);
     const std::optional<TokenChooser::SureChoice> choice = chooser.ChooseSurely();
-    ASSERT_TRUE(choice.has_value());
-    last = ids.TokenAt(choice->row);
-    if (scenario.mode == VerifyMode::kRejection) {
-      task.WeighDraw(LargestProbabilityCpu(scored.data(), ids.size()));
-    } else if (!task.Weigh(last, choice->probability)) {
+    if (!choice) {
+      ADD_FAILURE() << "nothing to choose after token " << Raw(last);
       break;
     }
-    task.distributions.push_back(chooser.Distribution());
-    task.tokens.push_back(last);
+    last = ids.TokenAt(choice->row);
+    if (scenario.mode == VerifyMode::kRejection) {
+      policy.WeighDraw(LargestProbabilityCpu(scored.data(), ids.size()), chain);
+    } else if (!policy.Weigh(last, choice->probability, chain)) {
+      break;
+    }
+    chain.distributions.push_back(chooser.Distribution());
+    chain.tokens.push_back(last);
   }
-  task.Copy(scenario.mode == VerifyMode::kRejection);
+  policy.Copy(scenario.mode == VerifyMode::kRejection, chain);
+  return chain;
 }
 
 struct Counts {
@@ -132,25 +140,24 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
   auto sequence = Sequence::Create(scenario.prompt, options, kVocab);
   EXPECT_TRUE(sequence.ok()) << sequence.status();
   Verifier verifier;
+  ChainMemory memory;
   while (!(*sequence)->finished()) {
-    DraftTask task;
-    task.sequence = sequence->get();
-    task.num_draft_tokens = 2;
-    task.p_min = scenario.draft_p_min;
-    task.thresholds = scenario.thresholds ? &*scenario.thresholds : nullptr;
-    task.looks_up = scenario.prompt_lookup;
-    DraftChain(scenario, active, task);
+    const ChainPolicy policy(memory, (*sequence)->tokens(),
+                             {.max_tokens = 2,
+                              .p_min = scenario.draft_p_min,
+                              .thresholds = scenario.thresholds ? &*scenario.thresholds : nullptr,
+                              .looks_up = scenario.prompt_lookup});
+    const DraftedChain chain = DraftChain(scenario, active, **sequence, policy);
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
-    for (TokenId token : task.tokens) logits.push_back(scenario.target[Raw(token)]);
+    for (TokenId token : chain.tokens) logits.push_back(scenario.target[Raw(token)]);
     const TokenLogits rows = Rows(logits);
-    const int64_t accepted = verifier.Verify(**sequence, task.tokens, task.distributions,
-                                             {&rows, {}, 0}, scenario.mode, kContext);
-    task.Learn(accepted);
+    const int64_t accepted =
+        verifier.Verify(**sequence, chain, {&rows, {}, 0}, scenario.mode, kContext);
+    memory.Learn(chain, accepted);
     counts.num_accepted += accepted;
-    counts.num_copied += task.num_copied;
-    const auto num_drawn = static_cast<int64_t>(task.tokens.size()) - task.num_copied;
-    counts.num_copied_accepted += std::max<int64_t>(0, accepted - num_drawn);
-    ++counts.num_chains[task.tokens.size()];
+    counts.num_copied += chain.num_copied;
+    counts.num_copied_accepted += std::max<int64_t>(0, accepted - chain.num_drawn());
+    ++counts.num_chains[chain.tokens.size()];
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
 }
@@ -334,12 +341,12 @@ GreedyRound VerifyGreedy(const std::vector<int32_t>& drafted, const std::vector<
                          Sequence::Options options = {}) {
   GreedyRound round;
   round.sequence = *Sequence::Create({TokenId{0}}, std::move(options), kVocab);
-  std::vector<TokenId> tokens;
-  for (int32_t id : drafted) tokens.push_back(TokenId{id});
+  DraftedChain chain;
+  for (int32_t id : drafted) chain.tokens.push_back(TokenId{id});
   std::vector<PrunedHead::Best> rows;
   for (int32_t id : best) rows.push_back({TokenId{id}, 1.0f});
-  round.num_accepted = Verifier().Verify(*round.sequence, tokens, {}, {nullptr, rows, 0},
-                                         VerifyMode::kCoupled, kContext);
+  round.num_accepted =
+      Verifier().Verify(*round.sequence, chain, {nullptr, rows, 0}, VerifyMode::kCoupled, kContext);
   return round;
 }
 
@@ -405,7 +412,7 @@ TEST(VerifierRunTest, ErrorIsInvalidArgumentIfOnlyBansCauseIt) {
     const auto sequence = *Sequence::Create({TokenId{0}}, options, kVocab);
     const TokenLogits rows{
         .values = std::vector<float>(kVocab, logit), .stride = kVocab, .ids = {RowIds(kVocab)}};
-    Verifier().Verify(*sequence, {}, {}, {&rows, {}, 0}, VerifyMode::kCoupled, kContext);
+    Verifier().Verify(*sequence, {}, {&rows, {}, 0}, VerifyMode::kCoupled, kContext);
     EXPECT_EQ(sequence->finish_reason(), FinishReason::kError);
     EXPECT_EQ(sequence->error().code(), code) << sequence->error();
   }

@@ -1,0 +1,75 @@
+#ifndef SHORTLIST_DRAFT_CHAIN_POLICY_H_
+#define SHORTLIST_DRAFT_CHAIN_POLICY_H_
+
+#include <cstdint>
+#include <span>
+
+#include "base/ids.h"
+#include "draft/drafted_chain.h"
+
+namespace shortlist {
+
+struct ChainMemory;      // draft/chain_memory.h
+struct ChainThresholds;  // draft/draft_policy.h
+
+/// Decides where the chain of one request ends in one step, token by token: by its length, and by
+/// the probability that the target accepts it. Changes the chain that it is given, and nothing else
+/// but the index of the memory's lookup.
+class ChainPolicy {
+ public:
+  struct Limits {
+    int64_t max_tokens = 0;  // 0: the request does not draft in this step
+    // The chain ends after the token that lowers its probability below this; 0: never.
+    double p_min = 0.0;
+    // Replaces p_min if not null: where the chain ends, by its length. [max_tokens] each. Read when
+    // the chain grows, so it may be filled after the policy is made.
+    const ChainThresholds* thresholds = nullptr;
+    bool looks_up = false;  // if weighs(), repetitions may be copied from the request's text
+    // The request's coverage so far; 1 over the full head. Multiplies the probabilities of tokens,
+    // to account for rows that are not scored.
+    double coverage = 1.0;
+  };
+
+  /// Without a memory: max_tokens 0.
+  ChainPolicy() = default;
+  /// `memory` and `text` (the request's tokens) must outlive the step.
+  ChainPolicy(ChainMemory& memory, std::span<const TokenId> text, const Limits& limits)
+      : memory_(&memory), text_(text), limits_(limits) {}
+
+  int64_t max_tokens() const { return limits_.max_tokens; }
+  /// The request does not draft in this step after all.
+  void Rest() { limits_.max_tokens = 0; }
+
+  /// True if tokens must be weighed, because the end of the chain depends on it.
+  bool weighs() const { return limits_.thresholds != nullptr || limits_.p_min > 0.0; }
+
+  /// Weighs the drafter's next token, before it enters `chain`. `token_probability`: how likely the
+  /// target chooses the same token, judged by the scored rows. The request's coverage and forecast
+  /// turn it into a likelihood. Returns false if the drafter's part of the chain must end before
+  /// this token: the draft is unsure and the text suggests another token, or the token is not worth
+  /// its row.
+  bool Weigh(TokenId token, double token_probability, DraftedChain& chain) const;
+
+  /// Same as Weigh(), but for rejection sampling, which is exact only if the sampled token plays no
+  /// part. `largest_probability`: that of the distribution at temperature 1.
+  void WeighDraw(double largest_probability, DraftedChain& chain) const;
+
+  /// True if the drafter may append another token to `chain`.
+  bool WantsMore(const DraftedChain& chain) const;
+
+  /// Appends tokens that followed the same tokens earlier in the text, while the target is likely
+  /// enough to accept them. A copied token costs no draft pass, only a row of the target's pass.
+  void Copy(bool wants_distributions, DraftedChain& chain) const;
+
+ private:
+  void Add(const DraftEvidence& of, DraftedChain& chain) const;
+  bool IsWorthItsRow(const DraftEvidence& of, const DraftedChain& chain) const;
+
+  ChainMemory* memory_ = nullptr;
+  std::span<const TokenId> text_;
+  Limits limits_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_CHAIN_POLICY_H_

@@ -1,0 +1,69 @@
+#ifndef SHORTLIST_DRAFT_DRAFTED_CHAIN_H_
+#define SHORTLIST_DRAFT_DRAFTED_CHAIN_H_
+
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace shortlist {
+
+/// Kind of evidence for a drafted token. Each kind has its own forecast.
+enum class DraftSource {
+  kDraft,         // the draft alone
+  kDraftAndText,  // the draft and an earlier match in the request's text agree
+  kText,          // the earlier match alone
+};
+
+/// Evidence for a drafted token, and its probability before any forecast.
+struct DraftEvidence {
+  DraftSource source;
+  double probability;
+};
+
+/// A draft distribution over its support only, never scattered to the full vocabulary.
+struct DraftDistribution {
+  std::vector<int32_t> ids;  // distinct token ids
+  std::vector<float> probs;  // [ids.size()], sum to 1
+
+  /// Probability of `id`, 0 outside the support.
+  float Probability(TokenId id) const;
+};
+
+/// Rows of the head that a sketch ranked for one token.
+struct RankedRows {
+  std::vector<int32_t> ids;    // ascending
+  std::vector<uint32_t> keys;  // [ids.size()] larger is better, ties to the lower id
+
+  static constexpr int64_t kUnranked = INT64_MAX;
+  /// Number of rows that are better than `id`; kUnranked if `id` is not among the rows.
+  int64_t RankOf(TokenId id) const;
+};
+
+/// What is proposed for one request in a step: tokens that may follow its last one, and how they
+/// were found. A drafter proposes the first tokens; copies of the request's text may follow. Plain
+/// data: ChainPolicy ends it, the verifier judges it, coverage and forecasts learn from it.
+struct DraftedChain {
+  std::vector<TokenId> tokens;
+  int64_t num_copied = 0;    // how many of the last `tokens` are copies
+  int64_t num_passes = 0;    // passes of the drafter
+  double probability = 1.0;  // estimated probability that the target accepts the whole chain
+  // Per token, or only for the copies if the drafter weighs none; empty unless
+  // ChainPolicy::weighs().
+  std::vector<DraftEvidence> evidence;
+  // [tokens.size()], only for rejection sampling.
+  std::vector<DraftDistribution> distributions;
+  // [num_passes] rows chosen by the sketch, ascending; empty without a sketch.
+  std::vector<std::vector<int32_t>> sketch_rows;
+  // [num_passes] all ranked rows, from which the sketch chose.
+  std::vector<RankedRows> ranked_rows;
+
+  int64_t size() const { return std::ssize(tokens); }
+  /// Number of tokens that the drafter proposed.
+  int64_t num_drawn() const { return size() - num_copied; }
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_DRAFT_DRAFTED_CHAIN_H_
