@@ -13,16 +13,16 @@ struct ChainMemory;      // draft/chain_memory.h
 struct ChainThresholds;  // draft/draft_policy.h
 
 /// Decides where the chain of one request ends in one step, token by token: by its length, and by
-/// the probability that the target accepts it. Changes the chain that it is given, and nothing else
-/// but the index of the memory's lookup.
+/// the probability that the target accepts it. Modifies only the given chain and the lookup index
+/// in the memory.
 class ChainPolicy {
  public:
   struct Limits {
     int64_t max_tokens = 0;  // 0: the request does not draft in this step
     // The chain ends after the token that lowers its probability below this; 0: never.
     double p_min = 0.0;
-    // Replaces p_min if not null: where the chain ends, by its length. [max_tokens] each. Read when
-    // the chain grows, so it may be filled after the policy is made.
+    // If set, used instead of p_min: the lowest probabilities by chain length, [max_tokens] each.
+    // Read when the chain grows, so it may be filled after the policy is made.
     const ChainThresholds* thresholds = nullptr;
     bool looks_up = false;  // if weighs(), repetitions may be copied from the request's text
     // The request's coverage so far; 1 over the full head. Multiplies the probabilities of tokens,
@@ -50,8 +50,9 @@ class ChainPolicy {
   /// its row.
   bool Weigh(TokenId token, double token_probability, DraftedChain& chain) const;
 
-  /// Same as Weigh(), but for rejection sampling, which is exact only if the sampled token plays no
-  /// part. `largest_probability`: that of the distribution at temperature 1.
+  /// Same as Weigh(), but for rejection sampling, which stays exact only if the chain's end does
+  /// not depend on the sampled token: hence the largest probability of its distribution, at
+  /// temperature 1.
   void WeighDraw(double largest_probability, DraftedChain& chain) const;
 
   /// True if the drafter may append another token to `chain`.

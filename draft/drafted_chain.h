@@ -49,8 +49,7 @@ struct DraftedChain {
   int64_t num_copied = 0;    // how many of the last `tokens` are copies
   int64_t num_passes = 0;    // passes of the drafter
   double probability = 1.0;  // estimated probability that the target accepts the whole chain
-  // Per token, or only for the copies if the drafter weighs none; empty unless
-  // ChainPolicy::weighs().
+  // [size()] if the drafter weighs its tokens, else [num_copied]; empty if !ChainPolicy::weighs().
   std::vector<DraftEvidence> evidence;
   // [tokens.size()], only for rejection sampling.
   std::vector<DraftDistribution> distributions;
@@ -61,7 +60,7 @@ struct DraftedChain {
 
   int64_t size() const { return std::ssize(tokens); }
   /// Number of tokens that the drafter proposed.
-  int64_t num_drawn() const { return size() - num_copied; }
+  int64_t num_from_drafter() const { return size() - num_copied; }
 };
 
 }  // namespace shortlist

@@ -71,12 +71,12 @@ class Drafter {
   /// True if keys and values at position i depend on token i + 1, in addition to those up to i.
   virtual bool kv_sees_next_token() const = 0;
 
-  /// Number of the leading `kv_slots` in which the drafter's cache has the tokens that the target's
-  /// cache has there. Only for drafters that need no features.
+  /// Length of the leading run of `kv_slots` that hold the same tokens in both caches. Only for
+  /// drafters that need no features.
   virtual int64_t WrittenLen(std::span<const int32_t> kv_slots) const = 0;
 
-  /// Reports that the target stored tokens in `kv_slots`. What the drafter's cache has there may be
-  /// of other tokens.
+  /// Reports that the target stored tokens in `kv_slots`. The drafter's entries there may now
+  /// belong to different tokens.
   virtual void Overwritten(std::span<const int32_t> kv_slots) = 0;
 
   /// Receives final target results: `features` [n, hidden] are the target's hidden states (after

@@ -18,7 +18,7 @@
 
 namespace shortlist {
 
-class Decoder;
+class CausalModel;
 class Drafter;
 class DraftPolicy;
 
@@ -36,7 +36,7 @@ class SpeculativeEngine {
   /// the full head. Returns InvalidArgument with the option and its bound, the slots of a drafter
   /// that has fewer than num_slots, or an id of `vocab` that has no row in the drafter. Returns
   /// ResourceExhausted if the KV cache does not fit in memory.
-  static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(Decoder& target,
+  static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(CausalModel& target,
                                                                    Drafter* drafter,
                                                                    DynamicVocabularyManager* vocab,
                                                                    Options options,
@@ -86,9 +86,8 @@ class SpeculativeEngine {
   /// The last drafting error; ok if there was none.
   virtual const absl::Status& draft_error() const = 0;
 
-  virtual const Decoder& target() const = 0;
-  int64_t vocab_size() const;   // of the target
-  int64_t context_len() const;  // of the target
+  virtual int64_t vocab_size() const = 0;   // of the target
+  virtual int64_t context_len() const = 0;  // of the target
   virtual const Drafter* drafter() const = 0;
   virtual const Options& options() const = 0;
   /// True if a new sequence, one of `num_requests`, is expected to gain from drafts, including the

@@ -18,12 +18,12 @@ constexpr int64_t kManyRequests = 8;
 absl::StatusOr<Matrix> ForwardMadeUp(const MeasuredEngine& engine, int64_t len) {
   ForwardBatch batch;
   batch.AddMadeUp(/*num_chains=*/1, len);
-  return engine.target.Forward(batch, engine.cache);
+  return engine.target.Forward(batch);
 }
 
 absl::Status MeasureVerify(const MeasuredEngine& engine, DraftPolicy& policy) {
   const int64_t most =
-      std::min({engine.num_draft_tokens + 1, engine.num_slots, engine.target.config().context_len});
+      std::min({engine.num_draft_tokens + 1, engine.target.num_slots(), engine.context_len});
   for (int round = 0; round < kVerifyRounds; ++round) {
     for (int64_t rows = 1; rows <= most; rows = rows < most ? std::min(2 * rows, most) : most + 1) {
       const double begin = engine.now_ms();
@@ -38,8 +38,8 @@ absl::Status MeasureVerify(const MeasuredEngine& engine, DraftPolicy& policy) {
 /// A prompt in target and draft, and draft passes for one and for some requests. The draft's head,
 /// whose active rows are not known yet, is left out; the first steps show its time.
 absl::Status MeasurePrompt(const MeasuredEngine& engine, DraftPolicy& policy) {
-  const int64_t len = std::min({kPromptTokens, engine.num_slots, engine.target.config().context_len,
-                                engine.drafter.context_len()});
+  const int64_t len = std::min(
+      {kPromptTokens, engine.target.num_slots(), engine.context_len, engine.drafter.context_len()});
   for (int round = 0; round < kPromptRounds; ++round) {
     double begin = engine.now_ms();
     const auto lap = [&] {
@@ -57,7 +57,8 @@ absl::Status MeasurePrompt(const MeasuredEngine& engine, DraftPolicy& policy) {
       policy.AddHead(len, head_ms);
       policy.AddDraftPrefill(len, draft_prefill_ms);
     }
-    for (const int64_t requests : {int64_t{1}, std::min(kManyRequests, engine.num_slots)}) {
+    for (const int64_t requests :
+         {int64_t{1}, std::min(kManyRequests, engine.target.num_slots())}) {
       lap();
       SHORTLIST_RETURN_IF_ERROR(engine.drafter.RunMadeUp(requests, /*len=*/1));
       if (round > 0) policy.AddDraft(requests, lap());

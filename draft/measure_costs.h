@@ -8,19 +8,17 @@
 #include "draft/draft_policy.h"
 #include "draft/drafter.h"
 #include "draft/target_head.h"
-#include "model/decoder.h"
-#include "model/kv_cache.h"
+#include "model/executor.h"
 
 namespace shortlist {
 
 /// The parts of an engine before its first request.
 struct MeasuredEngine {
-  Decoder& target;
-  KvCache& cache;
+  int64_t context_len;  // of the target
+  Executor& target;
   TargetHead& head;
   Drafter& drafter;
   int64_t num_draft_tokens;  // at least 1
-  int64_t num_slots;
   std::function<double()> now_ms;
 };
 

@@ -30,7 +30,7 @@ State& StateOf(const DraftTask& task) { return StateOf(*task.sequence); }
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
-    Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
+    CausalModel& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
     std::shared_ptr<const HeadOnDevice> device) {
   if (model.config().vocab_size < emit_size) {
     return absl::FailedPreconditionError(
@@ -39,9 +39,9 @@ absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
   }
   SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
                              CreateHead(model.head_weight(), emit_size, pool, device.get()));
-  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
-                             KvCache::Create(model.config(), num_slots, model.dtype()));
-  return std::unique_ptr<ModelDrafter>(new ModelDrafter(model, std::move(cache), std::move(head)));
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, model.NewExecutor(num_slots));
+  return std::unique_ptr<ModelDrafter>(
+      new ModelDrafter(model.config(), std::move(executor), std::move(head)));
 }
 
 std::unique_ptr<DrafterState> ModelDrafter::NewState(int64_t cached_len) const {
@@ -130,18 +130,18 @@ absl::StatusOr<int64_t> ModelDrafter::CatchUp(std::span<const StepWork> work) {
 absl::Status ModelDrafter::RunMadeUp(int64_t num_chains, int64_t len) {
   batch_.Clear();
   batch_.AddMadeUp(num_chains, len);
-  return model_.Forward(batch_, cache_).status();
+  return executor_->Forward(batch_).status();
 }
 
 /// Computes the hidden states of batch_.
 absl::StatusOr<Matrix> ModelDrafter::Forward() {
-  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, model_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, executor_->Forward(batch_));
   SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
   return hidden;
 }
 
 absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
-  const int64_t hidden_size = model_.config().hidden;
+  const int64_t hidden_size = config_.hidden;
   Matrix hidden = Matrix(static_cast<int64_t>(tasks.size()), hidden_size);
   struct Chunk {
     size_t task;

@@ -8,9 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "draft/chain_drafter.h"
-#include "model/decoder.h"
+#include "model/executor.h"
 #include "model/forward_batch.h"
-#include "model/kv_cache.h"
 
 namespace shortlist {
 
@@ -23,11 +22,11 @@ class ModelDrafter final : public ChainDrafter {
   /// FailedPrecondition with both sizes if the model has fewer than emit_size embedding rows. rows:
   /// the model's head on the device that scores it; null: the CPU.
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(
-      Decoder& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
+      CausalModel& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
       std::shared_ptr<const HeadOnDevice> device = nullptr);
 
-  int64_t context_len() const override { return model_.config().context_len; }
-  int64_t num_slots() const override { return cache_.num_slots(); }
+  int64_t context_len() const override { return config_.context_len; }
+  int64_t num_slots() const override { return executor_->num_slots(); }
   bool needs_features() const override { return false; }
   std::unique_ptr<DrafterState> NewState(int64_t cached_len) const override;
   int64_t CachedLen(const Sequence& sequence) const override;
@@ -39,11 +38,11 @@ class ModelDrafter final : public ChainDrafter {
   absl::Status RunMadeUp(int64_t num_chains, int64_t len) override;
 
  private:
-  ModelDrafter(Decoder& model, KvCache cache, PrunedHead head)
+  ModelDrafter(const ModelConfig& config, std::unique_ptr<Executor> executor, PrunedHead head)
       : ChainDrafter(std::move(head)),
-        model_(model),
-        cache_(std::move(cache)),
-        slots_(cache_.num_slots(), kOther) {}
+        config_(config),
+        executor_(std::move(executor)),
+        slots_(executor_->num_slots(), kOther) {}
 
   absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) override;
   absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) override;
@@ -58,8 +57,8 @@ class ModelDrafter final : public ChainDrafter {
   // while that batch is in preparation, and then counts as kOther.
   static constexpr uint32_t kOther = 0, kSame = 1, kFirstBatch = 2;
 
-  Decoder& model_;
-  KvCache cache_;
+  const ModelConfig& config_;
+  const std::unique_ptr<Executor> executor_;
   std::vector<uint32_t> slots_;  // [num_slots]
   uint32_t batch_number_ = kFirstBatch;
   ForwardBatch batch_;

@@ -25,19 +25,20 @@ absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
 
 }  // namespace
 
-SpeculationLoop::SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs vocabs,
-                                 Options options, KvCache cache, TargetHead head)
-    : target_(target),
+SpeculationLoop::SpeculationLoop(const ModelConfig& config, std::unique_ptr<Executor> target,
+                                 Drafter* drafter, StepVocabs vocabs, Options options,
+                                 TargetHead head)
+    : config_(config),
+      target_(std::move(target)),
       drafter_(drafter),
       draft_side_(drafter),
       options_(std::move(options)),
       discovery_(options_.continuation_rows, drafter != nullptr),
       vocabs_(std::move(vocabs)),
-      cache_(std::move(cache)),
       head_(std::move(head)),
       proposer_({.options = options_,
                  .drafter = drafter,
-                 .context_len = target.config().context_len,
+                 .context_len = config.context_len,
                  .discovery = discovery_,
                  .vocabs = vocabs_,
                  .draft_side = draft_side_,
@@ -45,7 +46,7 @@ SpeculationLoop::SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs v
                  .now_ms = [this] { return NowMs(); }}) {}
 
 absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
-    Decoder& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
+    CausalModel& target, Drafter* drafter, DynamicVocabularyManager* vocab, Options options,
     ThreadPool& pool) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
   SHORTLIST_RETURN_IF_ERROR(CheckDrafter(drafter, options.num_slots));
@@ -53,17 +54,14 @@ absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
                              StepVocabs::Create(target.config().vocab_size, vocab, drafter));
   SHORTLIST_ASSIGN_OR_RETURN(TargetHead head,
                              TargetHead::Create(target.head_weight(), options.emit_size, pool));
-  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
-                             KvCache::Create(target.config(), options.num_slots, target.dtype()));
-  auto engine = std::make_unique<SpeculationLoop>(
-      target, drafter, std::move(vocabs), std::move(options), std::move(cache), std::move(head));
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor,
+                             target.NewExecutor(options.num_slots));
+  auto engine =
+      std::make_unique<SpeculationLoop>(target.config(), std::move(executor), drafter,
+                                        std::move(vocabs), std::move(options), std::move(head));
   SHORTLIST_RETURN_IF_ERROR(engine->Measure());
   return engine;
 }
-
-int64_t SpeculativeEngine::vocab_size() const { return target().config().vocab_size; }
-
-int64_t SpeculativeEngine::context_len() const { return target().config().context_len; }
 
 double SpeculationLoop::NowMs() const {
   if (options_.now_ms) return options_.now_ms();
@@ -76,12 +74,11 @@ absl::Status SpeculationLoop::Measure() {
   if (drafter_ == nullptr || options_.draft_p_min || options_.num_draft_tokens == 0) {
     return absl::OkStatus();
   }
-  return MeasureCosts({.target = target_,
-                       .cache = cache_,
+  return MeasureCosts({.context_len = config_.context_len,
+                       .target = *target_,
                        .head = head_,
                        .drafter = *drafter_,
                        .num_draft_tokens = options_.num_draft_tokens,
-                       .num_slots = options_.num_slots,
                        .now_ms = [this] { return NowMs(); }},
                       policy_);
 }
@@ -110,10 +107,10 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
                                                                      int64_t max_tokens) {
   for (const StepWork& of : work) {
     const Sequence* const sequence = of.sequence;
-    if (sequence->num_tokens() >= target_.config().context_len) {
+    if (sequence->num_tokens() >= config_.context_len) {
       return absl::InvalidArgumentError(absl::StrCat("a prompt of ", sequence->num_tokens(),
                                                      " tokens leaves no room in a context of ",
-                                                     target_.config().context_len));
+                                                     config_.context_len));
     }
   }
   std::vector<Chunk> chunks = BatchChunks(work, max_tokens);
@@ -123,7 +120,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
   }
   if (chunks.empty()) return TakeResults(work);
   const double begin_ms = NowMs();
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_->Forward(batch_));
   policy_.AddPrefill(batch_.num_tokens(), NowMs() - begin_ms);
   for (Chunk& chunk : chunks) {
     SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence,
@@ -146,7 +143,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
               std::back_inserter(sequence.prompt_infos));
     if (chunk.completes) {
       verifier_.Verify(sequence, /*chain=*/{}, verdict.From(verdict_row++), options_.verify,
-                       target_.config().context_len);
+                       config_.context_len);
     }
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
     draft_side_.Accept(work[chunk.index], hidden.Rows(chunk.first_row, chunk.len));
@@ -237,7 +234,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
                     task.kv_slots.first(sequence.cached_len + chain.size()));
     detail = std::max(detail, DetailFor(sequence));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_.Forward(batch_, cache_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_->Forward(batch_));
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
@@ -248,7 +245,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
     const int64_t num_accepted = verifier_.Verify(sequence, drafted, verdict_.From(row),
-                                                  options_.verify, target_.config().context_len);
+                                                  options_.verify, config_.context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
     results_[i].num_emitted = num_emitted;
     SequenceStats& stats = sequence.stats;

@@ -17,17 +17,16 @@
 #include "draft/tail_discovery.h"
 #include "draft/target_head.h"
 #include "draft/verifier.h"
-#include "model/decoder.h"
+#include "model/executor.h"
 #include "model/forward_batch.h"
-#include "model/kv_cache.h"
 
 namespace shortlist {
 
-/// The SpeculativeEngine for a target on this machine's CPU.
+/// The SpeculativeEngine over any CausalModel.
 class SpeculationLoop final : public SpeculativeEngine {
  public:
-  SpeculationLoop(Decoder& target, Drafter* drafter, StepVocabs vocabs, Options options,
-                  KvCache cache, TargetHead head);
+  SpeculationLoop(const ModelConfig& config, std::unique_ptr<Executor> target, Drafter* drafter,
+                  StepVocabs vocabs, Options options, TargetHead head);
 
   /// Measures the costs that the policy needs before the first request (MeasureCosts).
   absl::Status Measure();
@@ -45,7 +44,8 @@ class SpeculationLoop final : public SpeculativeEngine {
   const EngineStats& stats() const override { return stats_; }
   const DraftPolicy& policy() const override { return policy_; }
   const absl::Status& draft_error() const override { return draft_side_.error(); }
-  const Decoder& target() const override { return target_; }
+  int64_t vocab_size() const override { return config_.vocab_size; }
+  int64_t context_len() const override { return config_.context_len; }
   const Drafter* drafter() const override { return drafter_; }
   const Options& options() const override { return options_; }
   bool DraftingPays(int64_t num_requests, int64_t prompt_len,
@@ -69,13 +69,13 @@ class SpeculationLoop final : public SpeculativeEngine {
   void TellSizer(std::span<const StepWork> work, const Proposal& proposal,
                  const EngineStats& of_step);
 
-  Decoder& target_;
+  const ModelConfig& config_;  // of the target
+  const std::unique_ptr<Executor> target_;
   Drafter* const drafter_;
   DraftSide draft_side_;
   const Options options_;
   const TailDiscovery discovery_;
   StepVocabs vocabs_;
-  KvCache cache_;
   TargetHead head_;
   TargetHead::Verdict verdict_;  // storage of the last step, reused
   Verifier verifier_;

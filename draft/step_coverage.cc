@@ -28,7 +28,7 @@ std::vector<TokenId> SharedDrafted(const JudgedStep& step) {
   if (step.fell_back()) return shared;
   const DraftTask& task = *step.task;
   TokenId last = step.before();
-  for (size_t j = 0; j < static_cast<size_t>(task.chain.num_drawn()); ++j) {
+  for (size_t j = 0; j < static_cast<size_t>(task.chain.num_from_drafter()); ++j) {
     const TokenId id = task.chain.tokens[j];
     if (SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
     last = id;

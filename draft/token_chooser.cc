@@ -48,7 +48,7 @@ void TokenChooser::Prepare(std::span<const float> logits, const RowIds& ids,
   if (!params_->UsesRawLogits(num_output)) {
     scores_.assign(logits.begin(), logits.end());
     ApplyPenalties(sequence, drafted);
-    ApplyConstraint(sequence, drafted);
+    ApplyConstraints(sequence, drafted);
   }
   if (params_->greedy()) return;
   const bool keeps_all_k =
@@ -86,12 +86,15 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
   }
 }
 
-void TokenChooser::ApplyConstraint(const Sequence& sequence, std::span<const TokenId> drafted) {
-  const TokenConstraint* const constraint = sequence.constraint();
-  if (constraint == nullptr) return;
-  TokenConstraint::State state = sequence.constraint_state();
-  for (const TokenId token : drafted) state = constraint->Next(state, token);
-  const TokenSet allowed = constraint->Allowed(state);
+void TokenChooser::ApplyConstraints(const Sequence& sequence, std::span<const TokenId> drafted) {
+  for (const Sequence::Constraint& constraint : sequence.constraints()) {
+    TokenConstraint::State state = constraint.state;
+    for (const TokenId token : drafted) state = constraint.of->Next(state, token);
+    KeepAllowed(constraint.of->Allowed(state));
+  }
+}
+
+void TokenChooser::KeepAllowed(const TokenSet& allowed) {
   if (allowed.is_exception()) {
     for (const TokenId id : allowed.ids()) {
       if (const std::optional<DraftId> row = ids_->Find(id)) scores_[Raw(*row)] = kExcluded;

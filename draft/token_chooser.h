@@ -15,7 +15,7 @@
 namespace shortlist {
 
 /// Chooses a token from one token's logits, for target and draft alike: applies penalties, bias,
-/// the constraint, temperature and filters, then takes the likeliest token or samples. Holds
+/// the constraints, temperature and filters, then takes the likeliest token or samples. Holds
 /// scratch memory; one object per thread.
 ///
 /// Call Prepare() first, then any other method.
@@ -56,7 +56,8 @@ class TokenChooser {
 
  private:
   void ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted);
-  void ApplyConstraint(const Sequence& sequence, std::span<const TokenId> drafted);
+  void ApplyConstraints(const Sequence& sequence, std::span<const TokenId> drafted);
+  void KeepAllowed(const TokenSet& allowed);
   void ApplyTemperature();
   void ApplyFilters();
   RaceRow Racers() const;

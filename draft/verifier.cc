@@ -66,9 +66,11 @@ int64_t Verifier::Verify(Sequence& sequence, const DraftedChain& chain, const Ta
     }
     if (!choice) {
       const bool all_banned = rows.logits != nullptr && HasNumber(rows.logits->of_token(row));
-      sequence.Fail(all_banned ? absl::InvalidArgumentError(
-                                     "allowed_token_ids and bad_words leave no token to go on with")
-                               : absl::InternalError("the target gave no usable logit"));
+      sequence.Fail(
+          all_banned ? absl::InvalidArgumentError(
+                           "the grammar, allowed_token_ids and bad_words leave no token to go on "
+                           "with")
+                     : absl::InternalError("the target gave no usable logit"));
       return j;
     }
     const bool accepted = j < num_drafted && *choice == tokens[j];

@@ -52,6 +52,20 @@ absl::StatusOr<RowTable> LoadRows(Checkpoint& checkpoint, const std::string& nam
   return RowTable::Of(rows);
 }
 
+class DecoderExecutor final : public Executor {
+ public:
+  DecoderExecutor(Decoder& decoder, KvCache cache) : decoder_(decoder), cache_(std::move(cache)) {}
+
+  int64_t num_slots() const override { return cache_.num_slots(); }
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch) override {
+    return decoder_.Forward(batch, cache_);
+  }
+
+ private:
+  Decoder& decoder_;
+  KvCache cache_;
+};
+
 }  // namespace
 
 struct Decoder::Impl {
@@ -179,7 +193,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const ModelSource& source
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(source));
   if (config.is_eagle()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(source.path(), ": an EAGLE draft, which runs beside its target only"));
+        absl::StrCat(source.path(), ": an EAGLE draft, which runs with its target only"));
   }
   std::unique_ptr<Impl> impl;
   SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&] {
@@ -208,6 +222,11 @@ bool Decoder::has_head() const { return impl_->head.defined(); }
 HeadWeight Decoder::head_weight() const {
   SHORTLIST_CHECK(has_head());
   return impl_->head.weight;
+}
+
+absl::StatusOr<std::unique_ptr<Executor>> Decoder::NewExecutor(int64_t num_slots) {
+  SHORTLIST_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(config(), num_slots, dtype()));
+  return std::make_unique<DecoderExecutor>(*this, std::move(cache));
 }
 
 absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {

@@ -12,6 +12,7 @@
 #include "kernels/head.h"
 #include "kernels/matrix.h"
 #include "model/checkpoint/config.h"
+#include "model/executor.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 
@@ -21,7 +22,7 @@ namespace shortlist {
 /// norm. Returns hidden states; head/pruned_head.h computes logits from head_weight() where needed.
 ///
 /// Forward uses scratch memory and the pool: one call at a time. Everything else is immutable.
-class Decoder {
+class Decoder final : public CausalModel {
  public:
   /// Loads config.json and the weights of `source`. `dtype` is the type of weights and KV cache;
   /// nullopt keeps the checkpoint's type. `quantize` (kInt8, kInt4) quantises the linear layers and
@@ -34,9 +35,9 @@ class Decoder {
   static absl::StatusOr<std::unique_ptr<Decoder>> Load(
       const ModelSource& source, std::optional<DType> dtype, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
-  ~Decoder();
+  ~Decoder() override;
 
-  const ModelConfig& config() const;
+  const ModelConfig& config() const override;
   /// Type of the embeddings and the KV cache.
   DType dtype() const;
   /// Type of the linear layers and the head: dtype(), or the type they are quantised to. Layers and
@@ -47,11 +48,10 @@ class Decoder {
   /// The names of all types of the linear layers and the head: "bf16", "Q4_K+Q6_K".
   std::string weight_types() const;
 
-  /// Runs the layers over `batch`, writes its keys and values into `cache` (created from config()
-  /// and dtype()), and returns the hidden states after the final norm: [num_tokens, hidden] f32, a
-  /// new tensor. Token ids are below vocab_size, positions below context_len, slots below
-  /// cache.num_slots() (checked invariants). Row t does not depend on the rest of the batch, bit
-  /// for bit.
+  int64_t slot_bytes() const override { return KvCache::SlotBytes(config(), dtype()); }
+  absl::StatusOr<std::unique_ptr<Executor>> NewExecutor(int64_t num_slots) override;
+
+  /// Executor::Forward with a cache that was created from config() and dtype().
   absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, KvCache& cache);
 
   /// [vocab_size, hidden] in dtype() or in blocks.
@@ -60,7 +60,7 @@ class Decoder {
   bool has_head() const;
   /// The head's rows in weight_dtype() or in blocks. They are the embedding's memory if the
   /// checkpoint ties them and they have the embedding's type. Precondition: has_head().
-  HeadWeight head_weight() const;
+  HeadWeight head_weight() const override;
 
  private:
   struct Impl;

@@ -9,12 +9,13 @@
 #include "absl/status/status.h"
 #include "base/ids.h"
 #include "request/token_bans.h"
+#include "request/token_constraint.h"
 
 namespace shortlist {
 
 /// How one request's tokens are chosen and when it ends. Applied to the target's logits in this
 /// order: repetition, presence and frequency penalty; logit bias; bans; stop tokens before
-/// min_new_tokens; temperature; top-k; top-p; min-p.
+/// min_new_tokens; grammar; temperature; top-k; top-p; min-p.
 struct SamplingParams {
   // 0: greedy, the filters below then have no effect; at most 100. Dialects of the server have
   // defaults of their own (docs/http-api.md).
@@ -30,6 +31,8 @@ struct SamplingParams {
   double frequency_penalty = 0.0;  // subtracted per occurrence in the output; in [-100, 100]
   std::vector<std::pair<TokenId, float>> logit_bias;  // added; finite
   std::shared_ptr<const TokenBans> bans;              // null: none
+  // What the output must follow, and where it may end; in addition to bans. Null: nothing.
+  std::shared_ptr<const TokenConstraint> grammar;
   uint64_t seed = 0;  // of the request's noise; the output depends only on it and the history
   int64_t max_new_tokens = 128;  // at least 1
   // Stop tokens are not emitted before this many tokens; in [0, max_new_tokens].
@@ -47,7 +50,7 @@ struct SamplingParams {
   absl::Status Validate(int64_t vocab_size) const;
 
   bool greedy() const { return temperature == 0.0; }
-  /// True if logits are used as the head returns them: no penalty, bias or ban applies at
+  /// True if logits are used as the head returns them: no penalty, bias, ban or grammar applies at
   /// `num_output` tokens.
   bool UsesRawLogits(int64_t num_output) const;
 };

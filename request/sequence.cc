@@ -15,10 +15,15 @@ Sequence::Sequence(std::vector<TokenId> prompt, Options options)
       options_(std::move(options)),
       history_(tokens_) {
   const SamplingParams& sampling = options_.sampling;
-  if (sampling.bans == nullptr && sampling.min_new_tokens == 0) return;
-  constraint_ = std::make_unique<BanConstraint>(sampling.bans, sampling.stop_token_ids,
-                                                sampling.min_new_tokens);
-  constraint_state_ = constraint_->Begin();
+  const auto add = [this](std::shared_ptr<const TokenConstraint> constraint) {
+    const TokenConstraint::State begin = constraint->Begin();
+    constraints_.push_back({std::move(constraint), begin});
+  };
+  if (sampling.bans != nullptr || sampling.min_new_tokens > 0) {
+    add(std::make_shared<BanConstraint>(sampling.bans, sampling.stop_token_ids,
+                                        sampling.min_new_tokens));
+  }
+  if (sampling.grammar != nullptr) add(sampling.grammar);
 }
 
 absl::StatusOr<std::unique_ptr<Sequence>> Sequence::Create(std::vector<TokenId> prompt,
@@ -48,12 +53,16 @@ bool Sequence::Emit(TokenId token, int64_t context_len) {
   SHORTLIST_CHECK(!finished());
   tokens_.push_back(token);
   history_.Add(token);
-  if (constraint_ != nullptr) constraint_state_ = constraint_->Next(constraint_state_, token);
+  bool is_complete = false;
+  for (Constraint& constraint : constraints_) {
+    constraint.state = constraint.of->Next(constraint.state, token);
+    is_complete |= constraint.of->IsComplete(constraint.state);
+  }
   const std::vector<TokenId>& stops = sampling().stop_token_ids;
   const bool stopped = std::find(stops.begin(), stops.end(), token) != stops.end();
   // The callback gets every token, including the last one.
   const bool stopped_by_callback = options_.stop && options_.stop(token);
-  if (stopped || stopped_by_callback) {
+  if (stopped || stopped_by_callback || is_complete) {
     finish_reason_ = FinishReason::kStop;
   } else if (num_output() >= sampling().max_new_tokens || num_tokens() >= context_len) {
     finish_reason_ = FinishReason::kLength;

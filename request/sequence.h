@@ -57,10 +57,13 @@ class Sequence {
   bool speculates() const { return options_.speculates; }
   int64_t max_tail_rows() const { return options_.max_tail_rows; }
   const TokenHistory& history() const { return history_; }
-  /// Limits on the tokens of the output; null: none.
-  const TokenConstraint* constraint() const { return constraint_.get(); }
-  /// The constraint's state after the output. Precondition: constraint() is not null.
-  TokenConstraint::State constraint_state() const { return constraint_state_; }
+  /// A limit on the tokens of the output, and its state after the output.
+  struct Constraint {
+    std::shared_ptr<const TokenConstraint> of;
+    TokenConstraint::State state;
+  };
+  /// All of them hold: bans first, then the grammar.
+  std::span<const Constraint> constraints() const { return constraints_; }
   FinishReason finish_reason() const { return finish_reason_; }
   bool finished() const { return finish_reason_ != FinishReason::kNone; }
   /// True if SpeculativeEngine::Step can proceed: all tokens but the last are computed and the
@@ -101,8 +104,7 @@ class Sequence {
   int64_t prompt_len_;
   Options options_;
   TokenHistory history_;
-  std::unique_ptr<const TokenConstraint> constraint_;
-  TokenConstraint::State constraint_state_{};
+  std::vector<Constraint> constraints_;
   FinishReason finish_reason_ = FinishReason::kNone;
   absl::Status error_;
 };

@@ -57,6 +57,8 @@ class TokenConstraint {
   virtual TokenSet Allowed(State state) const = 0;
   /// Returns the tokens that must follow, in order, up to the next choice; empty if there is one.
   virtual std::vector<TokenId> Forced(State state) const = 0;
+  /// True if the output is complete: nothing may follow, and the request ends.
+  virtual bool IsComplete(State /*state*/) const { return false; }
 };
 
 }  // namespace shortlist

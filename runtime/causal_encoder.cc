@@ -11,8 +11,8 @@
 
 namespace shortlist {
 
-CausalEncoder::CausalEncoder(Decoder& decoder, const Options& options)
-    : decoder_(decoder), options_(options) {
+CausalEncoder::CausalEncoder(CausalModel& model, const Options& options)
+    : model_(model), options_(options) {
   SHORTLIST_CHECK(options.kept_tokens >= 0 && options.pass_tokens >= 1);
 }
 
@@ -21,7 +21,7 @@ int64_t CausalEncoder::NumSlots(int64_t text_len) const {
 }
 
 absl::Status CausalEncoder::Check(std::span<const Text> texts) const {
-  const ModelConfig& config = decoder_.config();
+  const ModelConfig& config = model_.config();
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].empty() || std::ssize(texts[i]) > config.context_len) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -40,7 +40,7 @@ absl::Status CausalEncoder::Check(std::span<const Text> texts) const {
 absl::Status CausalEncoder::Reserve(int64_t num_slots) {
   if (prefixes_ != nullptr && pool_->capacity() >= num_slots) return absl::OkStatus();
   Drop();
-  SHORTLIST_ASSIGN_OR_RETURN(kv_, KvCache::Create(decoder_.config(), num_slots, decoder_.dtype()));
+  SHORTLIST_ASSIGN_OR_RETURN(executor_, model_.NewExecutor(num_slots));
   return CatchBadAlloc("slots for keys and values", [&] {
     MakeTree(num_slots);
     return absl::OkStatus();
@@ -60,7 +60,7 @@ void CausalEncoder::MakeTree(int64_t num_slots) {
 void CausalEncoder::Drop() {
   prefixes_.reset();
   pool_.reset();
-  kv_.reset();
+  executor_.reset();
 }
 
 /// Allocates slots for a text and inserts its tokens into the tree. They must be computed before
@@ -140,8 +140,8 @@ void CausalEncoder::FillPass() {
 /// Computes the pass and stores the requested states.
 absl::Status CausalEncoder::RunPass() {
   if (pass_.num_tokens() == 0) return absl::OkStatus();  // there are no texts
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, decoder_.Forward(pass_, *kv_));
-  const int64_t width = decoder_.config().hidden;
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, executor_->Forward(pass_));
+  const int64_t width = model_.config().hidden;
   for (const Rows& rows : rows_) {
     std::copy_n(hidden.floats() + rows.first * width, rows.count * width,
                 states_.floats() + rows.to * width);
@@ -175,7 +175,7 @@ absl::Status CausalEncoder::Begin(std::span<const Text> texts, Wanted wanted) {
       row_of_.push_back(num_rows);
       num_rows += wanted == Wanted::kAll ? std::ssize(text) : 1;
     }
-    states_ = Matrix(num_rows, decoder_.config().hidden);
+    states_ = Matrix(num_rows, model_.config().hidden);
     return absl::OkStatus();
   }));
   SHORTLIST_RETURN_IF_ERROR(Check(texts));

@@ -11,20 +11,19 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "kernels/matrix.h"
-#include "model/decoder.h"
+#include "model/executor.h"
 #include "model/forward_batch.h"
-#include "model/kv_cache.h"
 #include "router/kv_pool.h"
 #include "router/radix_cache.h"
 
 namespace shortlist {
 
-/// Uses a decoder as an encoder: computes hidden states of texts, in which each token sees only
-/// earlier ones. If only last states are requested, a prefix that texts share, within one call or
-/// across calls, is computed once (for example an instruction and a query before a hundred
+/// Uses a causal model as an encoder: computes hidden states of texts, in which each token sees
+/// only earlier ones. If only last states are requested, a prefix that texts share, within one call
+/// or across calls, is computed once (for example an instruction and a query before a hundred
 /// documents). A state has the same bits regardless of sharing.
 ///
-/// One call at a time, and no call of the decoder at the same time.
+/// One call at a time, and no other pass of the model at the same time.
 class CausalEncoder {
  public:
   struct Options {
@@ -38,9 +37,9 @@ class CausalEncoder {
     int64_t num_computed = 0;  // tokens of those that were not shared
   };
 
-  /// `decoder` must outlive this object; its head is not used.
-  explicit CausalEncoder(Decoder& decoder) : CausalEncoder(decoder, Options()) {}
-  CausalEncoder(Decoder& decoder, const Options& options);
+  /// `model` must outlive this object; its head is not used.
+  explicit CausalEncoder(CausalModel& model) : CausalEncoder(model, Options()) {}
+  CausalEncoder(CausalModel& model, const Options& options);
 
   using Text = std::span<const TokenId>;
   /// kLast: the hidden state after the final norm of each text's last token, [texts.size(),
@@ -91,10 +90,10 @@ class CausalEncoder {
   absl::Status RunPass();
   void Release();
 
-  Decoder& decoder_;
+  CausalModel& model_;
   const Options options_;
   // All four are created together, by Reserve().
-  std::optional<KvCache> kv_;
+  std::unique_ptr<Executor> executor_;
   std::unique_ptr<KvPool> pool_;
   std::unique_ptr<RadixCache> prefixes_;
   int32_t root_ = -1;

@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/support/tiny_llama.h"
 #include "text/tokenizer.h"
+#include "vocab/vocab_list.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -159,7 +160,11 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
     options.top_n = kind == VocabKind::kListTop2048 ? 2048 : 1024;
   }
   if (kind == VocabKind::kSuccessors) options.top_n = options.successors = 256;
-  auto base = SelectVocabBase(options, VocabTarget{emit_size(), /*fingerprint=*/""});
+  const VocabTarget target{emit_size(), /*fingerprint=*/""};
+  auto base =
+      options.names_list()
+          ? SelectVocabBase(options, *ReadVocabList(options.custom_vocab_path, target), target)
+          : SelectVocabBase(options, target);
   EXPECT_TRUE(base.ok()) << base.status();
   const bool has_dynamic = kind == VocabKind::kListAndDynamic || kind == VocabKind::kSuccessors;
   auto manager = DynamicVocabularyManager::Create(

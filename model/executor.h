@@ -1,0 +1,54 @@
+#ifndef SHORTLIST_MODEL_EXECUTOR_H_
+#define SHORTLIST_MODEL_EXECUTOR_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/head.h"
+#include "kernels/matrix.h"
+#include "model/checkpoint/config.h"
+#include "model/forward_batch.h"
+
+namespace shortlist {
+
+/// Runs passes of one causal model, and owns what they leave behind for later ones: keys and values
+/// of each slot. The caller tracks which sequence owns which slot.
+///
+/// One call at a time among all executors of a model.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  virtual int64_t num_slots() const = 0;
+
+  /// Runs the layers over `batch`, stores its keys and values, and returns the hidden states after
+  /// the final norm: [num_tokens, hidden] f32, a new matrix in host memory. Token ids are below
+  /// vocab_size, positions below context_len, slots below num_slots() (checked invariants). Row t
+  /// does not depend on the rest of the batch, bit for bit.
+  virtual absl::StatusOr<Matrix> Forward(const ForwardBatch& batch) = 0;
+};
+
+/// A causal language model, wherever its layers are computed. The engine, the small-model drafter
+/// and embeddings know no more of a model than this.
+class CausalModel {
+ public:
+  virtual ~CausalModel() = default;
+
+  virtual const ModelConfig& config() const = 0;
+
+  /// The head's rows, in host memory. Precondition: the model has a head.
+  virtual HeadWeight head_weight() const = 0;
+
+  /// Bytes of an executor for each of its slots.
+  virtual int64_t slot_bytes() const = 0;
+
+  /// Returns an executor without any computed token. The model must outlive it. InvalidArgument if
+  /// num_slots is not in [1, 2^31). ResourceExhausted, with the bytes needed, if the system has no
+  /// memory for them.
+  virtual absl::StatusOr<std::unique_ptr<Executor>> NewExecutor(int64_t num_slots) = 0;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_MODEL_EXECUTOR_H_
