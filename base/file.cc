@@ -56,7 +56,8 @@ bool ReadUpTo(int fd, std::string& bytes) {
   return true;
 }
 
-absl::StatusOr<std::string> ReadAll(int fd, const std::string& path, int64_t max_bytes) {
+absl::StatusOr<std::string> ReadAll(int fd, const std::string& path, int64_t max_bytes,
+                                    FileVersion* version) {
   const std::optional<FileVersion> before = VersionOf(fd);
   if (!before) return Failed(path, "read");
   if (before->size > max_bytes) {
@@ -72,6 +73,7 @@ absl::StatusOr<std::string> ReadAll(int fd, const std::string& path, int64_t max
       after->written_ns != before->written_ns) {
     return absl::UnavailableError(absl::StrCat(path, ": changed while it was read"));
   }
+  if (version != nullptr) *version = *before;
   return contents;
 }
 
@@ -190,7 +192,8 @@ std::optional<FileVersion> VersionOf(const std::string& path) {
   return stat(path.c_str(), &info) == 0 ? std::optional(VersionOf(info)) : std::nullopt;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes,
+                                     FileVersion* version) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
@@ -204,7 +207,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   }
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return Failed(path, "open");
-  absl::StatusOr<std::string> contents = ReadAll(fd, path, max_bytes);
+  absl::StatusOr<std::string> contents = ReadAll(fd, path, max_bytes, version);
   close(fd);
   return contents;
 }

@@ -32,7 +32,9 @@ std::optional<FileVersion> VersionOf(const std::string& path);
 /// Reads a whole regular file. NotFound: it does not exist. InvalidArgument: it is no regular file,
 /// a dangling symbolic link, or longer than `max_bytes` (the message names both sizes).
 /// Unavailable: a read error, or the file was written to during the read.
-absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
+/// If `version` is not null, it receives the version of the file that was read.
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes,
+                                     FileVersion* version = nullptr);
 
 /// Writes `contents` to a new file in the folder of `path`, flushes it to the disk and renames it.
 /// `path` holds either the old bytes or all of the new ones, also after a power failure. The mode

@@ -98,13 +98,6 @@ absl::StatusOr<std::optional<FastchatFrame>> OpenFastchatFrame(const ServeFlags&
   return absl::InvalidArgumentError(absl::StrCat("--controller: ", frame.status().message()));
 }
 
-absl::StatusOr<std::shared_ptr<const VocabBase>> SelectClientBase(const VocabOptions& vocab,
-                                                                  const VocabTarget& target) {
-  if (vocab.custom_vocab_path.empty()) return SelectVocabBase(vocab, target);
-  SHORTLIST_ASSIGN_OR_RETURN(const VocabList list, ReadListFile(vocab.custom_vocab_path, target));
-  return SelectVocabBase(vocab, list, target);
-}
-
 /// Opens the vocabulary bases that --client-vocab assigns to keys.
 absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags& flags,
                                                                const Keys& keys,
@@ -119,7 +112,7 @@ absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags&
   for (const auto& [name, vocab] : flags.client_vocabs) {
     if (!models.has_draft()) return absl::InvalidArgumentError("--client-vocab without --draft");
     const absl::StatusOr<std::shared_ptr<const VocabBase>> base =
-        SelectClientBase(vocab, models.vocab_target());
+        OpenVocabBase(vocab, models.vocab_target());
     const absl::Status status = base.ok() ? clients->SetBase(name, *base) : base.status();
     if (!status.ok()) {
       return absl::InvalidArgumentError(

@@ -149,7 +149,7 @@ class XzSource : public PackedSource {
     is_complete_ = num_padding_ % 4 == 0;
     if (used == in.size()) return absl::OkStatus();
     if (in[used] != '\xfd' || !is_complete_) {
-      return Damaged("xz: bytes behind its end, which are no xz stream");
+      return Damaged("xz: bytes after its end, which are no xz stream");
     }
     is_between_ = is_complete_ = false;
     Begin();

@@ -19,6 +19,14 @@ bool IsOfModel(const std::string& name) {
   return std::ranges::any_of(kEndings, [&](const char* ending) { return name.ends_with(ending); });
 }
 
+/// The same name for "a//b", "a/./b" and "a/b".
+std::string Normal(const std::string& path) { return fs::path(path).lexically_normal().string(); }
+
+absl::Status Changed(const std::string& path) {
+  return absl::UnavailableError(
+      absl::StrCat(path, ": changed while the model was read; load it again"));
+}
+
 void AddFiles(const fs::path& folder, bool enters, std::map<std::string, FileVersion>& files) {
   std::error_code error, ignored;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -28,7 +36,9 @@ void AddFiles(const fs::path& folder, bool enters, std::map<std::string, FileVer
     }
     const std::string path = it->path().string();
     if (!IsOfModel(path)) continue;
-    if (const std::optional<FileVersion> version = VersionOf(path)) files.emplace(path, *version);
+    if (const std::optional<FileVersion> version = VersionOf(path)) {
+      files.emplace(Normal(path), *version);
+    }
   }
 }
 
@@ -53,8 +63,13 @@ absl::Status FolderVersions::CheckUnchanged() const {
   const std::string* path = differs(files_, now);
   if (path == nullptr) path = differs(now, files_);
   if (path == nullptr) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat(*path, ": changed while the model was read; load it again"));
+  return Changed(*path);
+}
+
+absl::Status FolderVersions::Check(const std::string& path, const FileVersion& version) const {
+  const auto found = files_.find(Normal(path));
+  const bool is_other = found != files_.end() && !(found->second == version);
+  return is_other ? Changed(path) : absl::OkStatus();
 }
 
 }  // namespace shortlist

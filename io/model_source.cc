@@ -31,7 +31,11 @@ class DirectoryFiles final : public SourceFiles {
   bool Contains(const std::string& name) const override { return FileExists(PathOf(name)); }
 
   absl::StatusOr<std::string> Read(const std::string& name, int64_t max_bytes) const override {
-    return ReadFile(PathOf(name), max_bytes);
+    const std::string path = PathOf(name);
+    FileVersion version;
+    SHORTLIST_ASSIGN_OR_RETURN(std::string contents, ReadFile(path, max_bytes, &version));
+    SHORTLIST_RETURN_IF_ERROR(versions_.Check(path, version));
+    return contents;
   }
 
   std::vector<std::string> List(const std::string& folder) const override {
@@ -58,7 +62,11 @@ class DirectoryFiles final : public SourceFiles {
   }
 
   absl::StatusOr<WeightFiles> OpenWeights(const std::string& folder) const override {
-    return WeightFiles::Open(PathOf(folder));
+    SHORTLIST_ASSIGN_OR_RETURN(WeightFiles weights, WeightFiles::Open(PathOf(folder)));
+    for (const TensorFile& file : weights.files()) {
+      SHORTLIST_RETURN_IF_ERROR(versions_.Check(file.path(), file.version()));
+    }
+    return weights;
   }
 
   absl::Status CheckUnchanged() const override { return versions_.CheckUnchanged(); }

@@ -38,7 +38,7 @@ class Machine {
       }
     }
     if (stack_.size() != 1 || !marks_.empty()) return Bad("does not end with one value");
-    if (at_ != bytes_.size()) return Bad("goes on behind its end");
+    if (at_ != bytes_.size()) return Bad("goes on after its end");
     pickle_.root = stack_.back();
     return std::move(pickle_);
   }

@@ -50,6 +50,7 @@ class TensorFile {
       : file_(std::move(file)), entries_(std::move(entries)) {}
 
   const std::string& path() const { return file_.path(); }
+  const FileVersion& version() const { return file_.version(); }
   const std::map<std::string, TensorEntry>& entries() const { return entries_; }
 
   /// Copies bytes [begin, begin + count) of an entry's data into `out`, on the caller's thread.

@@ -286,7 +286,7 @@ class StateDict {
                      is_strided ? absl::StrCat(" (shape ", ShapeString(entry.shape), ", strides ",
                                                ShapeString(entry.strides), ")")
                                 : "",
-                     " from element ", offset, " on end behind its storage of ", storage_size));
+                     " from element ", offset, " on end after its storage of ", storage_size));
   }
 
   const Pickle& pickle_;

@@ -39,6 +39,7 @@ class WeightFiles {
 
   /// The directory, or the path of one file.
   const std::string& dir() const { return dir_; }
+  const std::vector<TensorFile>& files() const { return files_; }
   const std::map<std::string, Location>& tensors() const { return tensors_; }
   const TensorFile& file(const Location& location) const { return files_[location.file]; }
 

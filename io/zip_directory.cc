@@ -134,7 +134,7 @@ absl::StatusOr<ZipMember> Locate(const RawFile& file, const std::string& name,
   const int64_t size = ToOffset(central.size);
   if (size < 0 || offset > file.size() || size > file.size() - offset) {
     return Damaged(absl::StrCat("member ", Quote(name), ", ", central.size, " bytes from byte ",
-                                offset, " on, ends behind the file's ", file.size()));
+                                offset, " on, ends after the file's ", file.size()));
   }
   return ZipMember{offset, size, central.crc32 == 0 ? std::nullopt : std::optional(central.crc32)};
 }

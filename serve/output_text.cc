@@ -13,16 +13,18 @@ OutputText::OutputText(const Tokenizer& tokenizer, Options options)
 
 std::string OutputText::Append(TokenId id, std::string& text) {
   ++num_tokens_;
-  std::string piece = detokenizer_.Append(id);
-  if (ended()) return piece;
   const std::vector<TokenId>& stops = options_.stop_token_ids;
-  if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
-    if (!options_.trims_stop) AppendPiece(piece, text);
-    if (!matcher_.matched()) matched_token_ = id;
-    text += matcher_.Finish();
-  } else {
-    AppendPiece(piece, text);
+  if (ended() || std::find(stops.begin(), stops.end(), id) == stops.end()) {
+    std::string piece = detokenizer_.Append(id);
+    if (!ended()) AppendPiece(piece, text);
+    return piece;
   }
+  // A code point that no token completes any more.
+  if (options_.trims_stop) AppendPiece(detokenizer_.Finish(), text);
+  std::string piece = detokenizer_.Append(id);
+  if (!options_.trims_stop) AppendPiece(piece + detokenizer_.Finish(), text);
+  if (!matcher_.matched()) matched_token_ = id;
+  text += matcher_.Finish();
   return piece;
 }
 

@@ -14,6 +14,7 @@
 #include "text/sentencepiece/tokenizer.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer/json_fields.h"
+#include "text/tokenizer/json_shape.h"
 #include "text/tokenizer/json_tokenizer.h"
 #include "text/tokenizer/tiktoken.h"
 #include "text/tokenizer/tokenizer_class.h"
@@ -66,6 +67,7 @@ absl::StatusOr<json> ReadObject(const ModelSource& source, const char* name) {
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ParseJsonFile(const std::string& path,
                                                          const json& document, Configs configs) {
+  if (const absl::Status shape = CheckJsonShape(document); !shape.ok()) return Within(path, shape);
   SHORTLIST_RETURN_IF_ERROR(AddSpecialTokensMap(
       configs.special_tokens, SavedByTransformers4(configs.tokenizer, configs.model),
       configs.tokenizer));

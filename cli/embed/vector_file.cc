@@ -137,7 +137,11 @@ absl::Status CheckSettings(const std::string& path, const nlohmann::ordered_json
 absl::Status CheckContent(const std::string& path) {
   SHORTLIST_ASSIGN_OR_RETURN(const nlohmann::json found,
                              ReadJsonFile(SettingsPath(path), kMaxConfigBytes));
-  if (!found.is_object() || !found.contains(kContentSetting)) return absl::OkStatus();
+  if (!found.is_object() || !found.contains(kContentSetting)) {
+    return absl::InvalidArgumentError(absl::StrCat(SettingsPath(path), ": no \"", kContentSetting,
+                                                   "\", the hash of the vectors; remove both files "
+                                                   "to make them anew"));
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const RawFile file, RawFile::Open(path));
   SHORTLIST_ASSIGN_OR_RETURN(const std::string hash, Xxh64Of(file));
   if (found[kContentSetting] == hash) return absl::OkStatus();

@@ -30,8 +30,8 @@ inline constexpr const char* kFilesSetting = "files";
 /// Setting of a complete file: the hash of all its bytes (Xxh64Of).
 inline constexpr const char* kContentSetting = "content";
 
-/// InvalidArgument if the bytes of `path` do not have the hash in its settings file. A file without
-/// one, of an older version, passes.
+/// InvalidArgument if the bytes of `path` do not have the hash in its settings file, or if there is
+/// no hash.
 absl::Status CheckContent(const std::string& path);
 
 /// Compares `settings` with those in the settings file of `path`. InvalidArgument names the first

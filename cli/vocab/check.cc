@@ -28,7 +28,7 @@ std::string SuccessorsNote(const VocabOptions& options, const VocabList& list,
   return absl::StrCat(
       ", ", Counted(num_successors, "successor"), ", ",
       options.successors.has_value()
-          ? absl::StrCat("at most ", base.max_successors(), " of a token beside these ids")
+          ? absl::StrCat("at most ", base.max_successors(), " of a token in addition to these ids")
           : "none taken (:successors=M takes M of a token)");
 }
 

@@ -113,6 +113,26 @@ std::optional<NamedArchitecture> FindArchitecture(const json& name) {
   return std::nullopt;
 }
 
+const char* ModelTypeOf(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::kMistral:
+      return "mistral";
+    case Architecture::kQwen2:
+    case Architecture::kQwen2Eagle:
+      return "qwen2";
+    case Architecture::kQwen3:
+      return "qwen3";
+    case Architecture::kGemma:
+      return "gemma";
+    case Architecture::kGemma3:
+      return "gemma3_text";
+    case Architecture::kLlama:
+    case Architecture::kLlamaEagle:
+      return "llama";
+  }
+  SHORTLIST_CHECK(false);
+}
+
 /// Sets architecture, is_body and is_classifier.
 absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   const json* list = fields.Find("architectures");
@@ -126,7 +146,8 @@ absl::Status ReadArchitecture(const ConfigFields& fields, ModelConfig& config) {
   config.architecture = found->architecture;
   config.is_body = found->is_body;
   config.is_classifier = found->is_classifier;
-  return absl::OkStatus();
+  if (config.is_eagle()) return absl::OkStatus();
+  return fields.CheckModelType((*list)[0].get<std::string>(), {ModelTypeOf(config.architecture)});
 }
 
 /// True if the query, key and value layers have biases. EAGLE's own code reads qkv_bias.

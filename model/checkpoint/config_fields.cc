@@ -1,6 +1,10 @@
 #include "model/checkpoint/config_fields.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "io/quote.h"
 #include "nlohmann/json.hpp"
 
@@ -64,6 +68,20 @@ absl::StatusOr<bool> ConfigFields::Bool(const char* name, bool otherwise) const 
     return Invalid(name, absl::StrCat("= ", Quote(*value), " is neither true nor false"));
   }
   return value->get<bool>();
+}
+
+absl::Status ConfigFields::CheckModelType(std::string_view architecture,
+                                          std::initializer_list<std::string_view> types) const {
+  const json* const type = Find("model_type");
+  if (type == nullptr) return absl::OkStatus();
+  const auto is_type = [&](std::string_view known) { return *type == known; };
+  if (std::ranges::any_of(types, is_type)) return absl::OkStatus();
+  return Invalid(
+      "model_type",
+      absl::StrCat("= ", Quote(*type), " contradicts architectures = [\"",
+                   std::string(architecture), "\"], of model_type ",
+                   absl::StrJoin(std::vector<std::string>(types.begin(), types.end()), " or "),
+                   "; correct the one that is wrong"));
 }
 
 absl::Status ConfigFields::CheckNeutral(std::span<const NeutralField> neutral) const {

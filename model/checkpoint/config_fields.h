@@ -2,9 +2,11 @@
 #define SHORTLIST_MODEL_CHECKPOINT_CONFIG_FIELDS_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -56,6 +58,10 @@ class ConfigFields {
                               std::optional<double> otherwise = std::nullopt) const;
   absl::StatusOr<bool> Bool(const char* name, bool otherwise) const;
 
+  /// InvalidArgument if model_type is there and is none of `types`, those of the model that
+  /// `architecture` names: transformers would choose the model by model_type.
+  absl::Status CheckModelType(std::string_view architecture,
+                              std::initializer_list<std::string_view> types) const;
   /// Unimplemented names the first field of `neutral` that has another value.
   absl::Status CheckNeutral(std::span<const NeutralField> neutral) const;
   /// Reads dtype or torch_dtype. f32 without either; Unimplemented for another type.

@@ -80,6 +80,20 @@ const KnownArchitecture* FindArchitecture(const json& name) {
   return nullptr;
 }
 
+absl::Status CheckModelType(const ConfigFields& fields, const KnownArchitecture& known) {
+  switch (known.family) {
+    case Family::kBert:
+      return fields.CheckModelType(known.name, {"bert"});
+    case Family::kDistilBert:
+      return fields.CheckModelType(known.name, {"distilbert"});
+    case Family::kRoberta:
+      return fields.CheckModelType(known.name, {"roberta", "xlm-roberta", "camembert"});
+    case Family::kModernBert:
+      return fields.CheckModelType(known.name, {"modernbert"});
+  }
+  SHORTLIST_CHECK(false);
+}
+
 absl::StatusOr<KnownArchitecture> ReadArchitecture(const ConfigFields& fields) {
   const json* list = fields.Find("architectures");
   if (list == nullptr) return fields.Invalid("architectures", "is missing");
@@ -88,8 +102,9 @@ absl::StatusOr<KnownArchitecture> ReadArchitecture(const ConfigFields& fields) {
                           absl::StrCat("= ", Quote(*list), " is not a list of one name"));
   }
   const KnownArchitecture* const known = FindArchitecture((*list)[0]);
-  if (known != nullptr) return *known;
-  return UnsupportedArchitecture(fields, (*list)[0]);
+  if (known == nullptr) return UnsupportedArchitecture(fields, (*list)[0]);
+  SHORTLIST_RETURN_IF_ERROR(CheckModelType(fields, *known));
+  return *known;
 }
 
 absl::StatusOr<Activation> ReadActivation(const ConfigFields& fields, const char* name) {

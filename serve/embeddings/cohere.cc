@@ -244,7 +244,7 @@ absl::StatusOr<EncodeAsked> Parse(const Service& service, const std::string& tex
   const bool has_pictures = !batch.inputs.front().picture.empty();
   for (const EncodeSource& source : batch.inputs) {
     if (source.picture.empty() == has_pictures) {
-      return absl::InvalidArgumentError("inputs: texts beside pictures: send two requests");
+      return absl::InvalidArgumentError("inputs: texts and pictures: send two requests");
     }
     if (!has_pictures) form.texts.push_back(source.text);
   }

@@ -43,7 +43,7 @@ void ReadParts(const json* text, const json* picture, const std::string& text_pl
     return fields.Fail(picture_place, "not a picture in base64 or a data: URI");
   }
   if (text != nullptr && *text != kPadding && *text != "") {
-    return fields.Fail(text_place, absl::StrCat("beside a picture: `", encoder.name,
+    return fields.Fail(text_place, absl::StrCat("with a picture: `", encoder.name,
                                                 "` makes a vector of either, so send two inputs"));
   }
   source.picture = picture->get<std::string>();

@@ -127,7 +127,14 @@ std::string TokenizerWithPad() {
   nlohmann::json vocab = {{"[UNK]", 95}};
   for (int id = 0; id < 95; ++id) vocab[absl::StrCat("t", id)] = id;
   return nlohmann::json{
-      {"added_tokens", {{{"id", 96}, {"content", "[PAD]"}, {"special", false}}}},
+      {"added_tokens",
+       {{{"id", 96},
+         {"content", "[PAD]"},
+         {"special", false},
+         {"normalized", true},
+         {"single_word", false},
+         {"lstrip", false},
+         {"rstrip", false}}}},
       {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
       {"model", {{"type", "WordLevel"}, {"vocab", vocab}, {"unk_token", "[UNK]"}}}}
       .dump();

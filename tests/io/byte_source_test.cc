@@ -108,7 +108,7 @@ TEST(ByteSourceTest, TrailingBytesAreNotReportedAsTruncation) {
     const auto [read, status] = ReadAll(packed + rest);
     EXPECT_EQ(read, "text");
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr("it: damaged: xz: bytes behind its end, which are no xz stream"));
+                HasSubstr("it: damaged: xz: bytes after its end, which are no xz stream"));
   }
   for (const std::string& padding : {std::string(4, '\0'), std::string(400, '\0')}) {
     EXPECT_EQ(ReadAll(packed + padding).first, "text");

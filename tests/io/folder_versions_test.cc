@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "io/model_source.h"
 #include "tests/support/temp_dir.h"
 
 namespace shortlist {
@@ -58,6 +59,33 @@ TEST_F(FolderVersionsTest, RetargetedLinkIsChange) {
   fs::remove(dir_.Join("current"));
   fs::create_directory_symlink("other", dir_.Join("current"));
   EXPECT_THAT(Change(versions), HasSubstr("config.json: changed"));
+}
+
+TEST_F(FolderVersionsTest, FileOfAnotherVersionIsNamed) {
+  const std::string path = dir_.Join("model//1_Pooling/./config.json");
+  const FolderVersions versions = FolderVersions::Of(dir_.Join("model"));
+  EXPECT_TRUE(versions.Check(path, *VersionOf(path)).ok());
+  dir_.Write("other.json", "{}");
+  const absl::Status other = versions.Check(path, *VersionOf(dir_.Join("other.json")));
+  EXPECT_THAT(std::string(other.message()), HasSubstr("config.json: changed"));
+}
+
+/// Between two looks at the directory it is another one.
+TEST_F(FolderVersionsTest, SourceNotesDirectoryThatIsReplacedAndPutBack) {
+  fs::create_directories(dir_.Join("other"));
+  dir_.Write("other/config.json", "[]");
+  fs::create_directory_symlink("model", dir_.Join("current"));
+  const ModelSource source = ModelSource::OfDirectory(dir_.Join("current"));
+  EXPECT_EQ(source.Read("config.json", 100).value(), "{}");
+  const auto point_to = [&](const char* folder) {
+    fs::remove(dir_.Join("current"));
+    fs::create_directory_symlink(folder, dir_.Join("current"));
+  };
+  point_to("other");
+  EXPECT_THAT(std::string(source.Read("config.json", 100).status().message()),
+              HasSubstr("current/config.json: changed while the model was read"));
+  point_to("model");
+  EXPECT_TRUE(source.CheckUnchanged().ok());
 }
 
 }  // namespace

@@ -210,10 +210,10 @@ TEST_F(TorchArchiveTest, TensorsOutsideStorageAreRejected) {
     const char* message;
   };
   for (const auto& [tensor, message] : {
-           Case{{.size = {7}, .stride = {1}}, "7 elements from element 0 on end behind"},
+           Case{{.size = {7}, .stride = {1}}, "7 elements from element 0 on end after"},
            Case{{.offset = 1, .size = {6}, .stride = {1}}, "6 elements from element 1 on end"},
-           Case{{.offset = 7, .size = {0}, .stride = {1}}, "from element 7 on end behind"},
-           Case{{.offset = kHuge, .size = {1}, .stride = {1}}, "end behind its storage of 6"},
+           Case{{.offset = 7, .size = {0}, .stride = {1}}, "from element 7 on end after"},
+           Case{{.offset = kHuge, .size = {1}, .stride = {1}}, "end after its storage of 6"},
            Case{{.offset = -1, .size = {1}, .stride = {1}}, "offset -1 is negative"},
            Case{{.size = {kHuge}, .stride = {1}}, "not a whole number of bytes below 2^60"},
            Case{{.size = {kHuge, kHuge}, .stride = {1, 1}}, "more than 2^63 elements"},
@@ -221,12 +221,12 @@ TEST_F(TorchArchiveTest, TensorsOutsideStorageAreRejected) {
            Case{{.size = {2, 3}, .stride = {1}}, "2 dimensions and 1 strides"},
            Case{{.size = {4, 2}, .stride = {0, 1}},
                 "8 elements (shape [4, 2], strides [0, 1]) share a storage of 6"},
-           Case{{.size = {2, 3}, .stride = {1, 3}}, "from element 0 on end behind its storage"},
-           Case{{.offset = 1, .size = {3, 2}, .stride = {1, 3}}, "from element 1 on end behind"},
+           Case{{.size = {2, 3}, .stride = {1, 3}}, "from element 0 on end after its storage"},
+           Case{{.offset = 1, .size = {3, 2}, .stride = {1, 3}}, "from element 1 on end after"},
            Case{{.size = {2, 3}, .stride = {3, -1}}, "stride -1 is negative"},
            Case{{.size = {2, 3}, .stride = {kHuge, 1}}, "strides [1152921504606846976, 1])"},
            Case{{.size = {3, 3}, .stride = {kHuge * 4, kHuge * 4}},
-                "on end behind its storage of 6"},
+                "on end after its storage of 6"},
            Case{{.storage_size = 7, .size = {1}, .stride = {1}}, "7 elements of 4 bytes, but"},
            Case{{.storage_size = kHuge, .size = {1}, .stride = {1}}, "elements of 4 bytes, but"},
            Case{{.storage_size = -1, .size = {1}, .stride = {1}}, "storage size -1 is negative"},
@@ -256,8 +256,8 @@ TEST_F(TorchArchiveTest, ByteTensorsWithDtypeStayInsideStorage) {
   EXPECT_EQ(message("K\x0C", "ctorch\nuint16\n"), "");
   EXPECT_EQ(message("K\3", "ctorch\nuint64\n"), "");
   EXPECT_THAT(message("K\x0D", "ctorch\nuint16\n"),
-              HasSubstr("13 elements from element 0 on end behind its storage of 12"));
-  EXPECT_THAT(message("K\4", "ctorch\nuint64\n"), HasSubstr("behind its storage of 3"));
+              HasSubstr("13 elements from element 0 on end after its storage of 12"));
+  EXPECT_THAT(message("K\4", "ctorch\nuint64\n"), HasSubstr("after its storage of 3"));
   EXPECT_THAT(message("K\1", "ctorch\nqint8\n"), HasSubstr("names the global \"torch.qint8\""));
   EXPECT_THAT(message("K\1", "N"), HasSubstr("dtype \"\" is not one of torch's"));
   EXPECT_THAT(message("K\1", "ctorch\nLongStorage\n"), HasSubstr("is not one of torch's"));
@@ -303,7 +303,7 @@ TEST_F(TorchArchiveTest, HostilePicklesAreRejectedUnexecuted) {
            Case{proto + "NNb.", "what is not a dict"},
            Case{proto + "N)R.", "calls what is not a global"},
            Case{proto + "}}.", "does not end with one value"},
-           Case{proto + "}.x", "goes on behind its end"},
+           Case{proto + "}.x", "goes on after its end"},
            Case{proto + ".", "does not end with one value"},
            Case{proto + "N.", "holds no dict of tensors"},
            Case{proto + "}NNs.", "a key of the dict is not a string"},
@@ -350,9 +350,9 @@ TEST_F(TorchArchiveTest, DamagedArchivesAreRejectedWithReason) {
   EXPECT_THAT(MessageOf(ZipBytes(members, {.method = 8})), HasSubstr("is compressed"));
   EXPECT_THAT(MessageOf(ZipBytes(members, {.flags = 1})), HasSubstr("is encrypted"));
   EXPECT_THAT(MessageOf(ZipBytes(members, {.extra_size = 1 << 20})),
-              HasSubstr("ends behind the file's"));
+              HasSubstr("ends after the file's"));
   EXPECT_THAT(MessageOf(ZipBytes(members, {.extra_size = int64_t{1} << 60, .zip64 = true})),
-              HasSubstr("ends behind the file's"));
+              HasSubstr("ends after the file's"));
   EXPECT_THAT(MessageOf(ZipBytes(members, {.extra_offset = 1})), HasSubstr("no local header"));
   EXPECT_THAT(MessageOf(ZipBytes(members, {.extra_members = 1})),
               HasSubstr("member 2 of 3 is not in the central directory"));

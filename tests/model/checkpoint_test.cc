@@ -420,14 +420,14 @@ TEST_F(DamagedModelTest, DraftMustShareTargetQuantization) {
       EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target, pool_, DType::kInt4)
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(status), HasSubstr("int4 for the draft beside a target in int8"));
+  EXPECT_THAT(MessageOf(status), HasSubstr("int4 for the draft with a target in int8"));
 }
 
 TEST_F(DamagedModelTest, ArchitecturesAreNotInterchangeable) {
   EXPECT_THAT(
       MessageOf(Decoder::Load(ModelSource::OfDirectory(dir_.Join("draft")), std::nullopt, pool_)
                     .status()),
-      HasSubstr("runs beside its target only"));
+      HasSubstr("runs with its target only"));
   const auto target = LoadOrDie(dir_.Join("target"), std::nullopt, pool_);
   EXPECT_THAT(
       MessageOf(

@@ -28,7 +28,7 @@ absl::Status Arguments::AppendUnpacked(const Value& value) {
 absl::Status Arguments::AppendUnpackedNamed(const Value& value) {
   if (!value.Is(Kind::kDict)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a ", value.TypeName(), " behind ** where a dict is needed"));
+        absl::StrCat("a ", value.TypeName(), " after ** where a dict is needed"));
   }
   std::set<std::string_view> taken;
   for (const auto& [name, unused] : named) taken.insert(name.bytes());
@@ -36,7 +36,7 @@ absl::Status Arguments::AppendUnpackedNamed(const Value& value) {
   for (const auto& [key, entry] : value.dict().entries) {
     if (!key.Is(Kind::kText)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a key of type ", key.TypeName(), " behind ** where a str is needed"));
+          absl::StrCat("a key of type ", key.TypeName(), " after ** where a str is needed"));
     }
     if (taken.contains(key.bytes())) return GivenTwice(key.text());
     more.emplace_back(key.text(), entry);

@@ -79,12 +79,12 @@ class Parser {
       return absl::OkStatus();
     }
     if (type == "Strip") return AddStrip(spec);
-    if (is_fused_ && type != "Fuse") {
+    if (joined_by_ != nullptr && type != "Fuse") {
       return absl::InvalidArgumentError(
-          absl::StrCat("type \"", Excerpt(type), "\" after Fuse is not supported"));
+          absl::StrCat("type \"", Excerpt(type), "\" after ", joined_by_, " is not supported"));
     }
     if (type == "Fuse")
-      is_fused_ = true;
+      joined_by_ = "Fuse";
     else if (type == "ByteLevel")
       AddByteLevel();
     else if (type == "ByteFallback")
@@ -113,6 +113,7 @@ class Parser {
 
  private:
   void AddByteLevel() {
+    joined_by_ = "ByteLevel";
     decoder_.steps.push_back([suffix = suffix_](std::string token, bool) {
       const bool ends_word = !suffix.empty() && token.ends_with(suffix);
       if (ends_word) token.resize(token.size() - suffix.size());
@@ -169,11 +170,11 @@ class Parser {
     SHORTLIST_ASSIGN_OR_RETURN(const std::string content, ReadString(spec, "content"));
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t start, ReadInteger(spec, "start", 0, kMaxStrip));
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t stop, ReadInteger(spec, "stop", 0, kMaxStrip));
-    if (is_fused_) {
+    if (joined_by_ != nullptr) {
       if (content != " " || start > 1 || stop > 0) {
-        return absl::InvalidArgumentError(absl::StrCat("Strip of \"", content.substr(0, 80), "\", ",
-                                                       start, " at the start and ", stop,
-                                                       " at the end, after Fuse is not supported"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("Strip of \"", content.substr(0, 80), "\", ", start, " at the start and ",
+                         stop, " at the end, after ", joined_by_, " is not supported"));
       }
       decoder_.strips_leading_space = start == 1;
       return absl::OkStatus();
@@ -193,7 +194,8 @@ class Parser {
 
   const std::string suffix_;
   TokenDecoder decoder_;
-  bool is_fused_ = false;
+  // The step after which all tokens are one text; null: none yet.
+  const char* joined_by_ = nullptr;
 };
 
 }  // namespace

@@ -156,6 +156,8 @@ class Translator {
     const char lower = static_cast<char>(letter | 0x20);
     const std::string inside(ClassOfEscape(lower));
     if (letter == 'K') return Refuse(pattern_, at_, "\\K is not supported");
+    // PCRE2 10.42 joins two pictographs, as in "\U0001F600\U0001F600", to one cluster.
+    if (letter == 'X') return Refuse(pattern_, at_, "\\X is not supported");
     if (!in_class_ && lower == 'b') {
       Boundary(/*negated=*/letter == 'B');
       return absl::OkStatus();

@@ -51,7 +51,7 @@ TEST_F(VocabSketchTest, SketchFileReplacesEveryList) {
   const Outcome compared =
       RunCompare(DemoPair() + kPrompt +
                  Args{"--json", "--repetitions", "1", "--vocab", "empty", "--sketch", path(),
-                      "--sketch-rows", "200", "--dynamic-rows", "50"});
+                      "--sketch-rows", "200", "--dynamic-rows", "50", "--draft-p-min", "0.35"});
   ASSERT_TRUE(compared.status.ok()) << compared.status;
   std::vector<std::string> names;
   const nlohmann::json report = nlohmann::json::parse(compared.out);

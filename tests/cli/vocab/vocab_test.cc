@@ -345,10 +345,11 @@ TEST_F(VocabTest, EveryCommandReportsSameNumberOfIds) {
   const Args check = {"check", list, "--tokenizer", Tokenizer()};
   EXPECT_THAT(Run(check).out, HasSubstr(": " + num_ids + " ids of 16384, " + num_successors +
                                         " successors, none taken (:successors=M takes M"));
-  EXPECT_THAT(Run({"check", list + ":successors=2", "--tokenizer", Tokenizer()}).out,
-              HasSubstr(num_successors + " successors, at most 0 of a token beside these ids\n"));
+  EXPECT_THAT(
+      Run({"check", list + ":successors=2", "--tokenizer", Tokenizer()}).out,
+      HasSubstr(num_successors + " successors, at most 0 of a token in addition to these ids\n"));
   EXPECT_THAT(Run({"check", DemoList() + ":top=512:successors=7", "--tokenizer", Tokenizer()}).out,
-              HasSubstr(" successors, at most 7 of a token beside these ids\n"));
+              HasSubstr(" successors, at most 7 of a token in addition to these ids\n"));
   EXPECT_THAT(Run({"check", dir_.Write("i.txt", "3\n"), "--tokenizer", Tokenizer()}).out,
               HasSubstr(": 1 id of 16384, no successors; it names no tokenizer"));
 }

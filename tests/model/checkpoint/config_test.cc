@@ -24,7 +24,7 @@ using testing::IsEmpty;
 
 json GoodConfig() {
   return json::parse(R"({
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 100,
+    "architectures": ["LlamaForCausalLM"], "vocab_size": 100,
     "hidden_size": 32, "intermediate_size": 56, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": 1e-5,
     "rope_theta": 500000.0, "hidden_act": "silu", "tie_word_embeddings": true,
@@ -50,6 +50,23 @@ class ConfigTest : public testing::Test {
   }
   TempDir dir_;
 };
+
+TEST_F(ConfigTest, ModelTypeMustAgreeWithArchitecture) {
+  EXPECT_TRUE(ReadWith(R"({"model_type": "llama"})").ok());
+  EXPECT_TRUE(ReadWith(R"({"model_type": null})").ok());
+  // EAGLE heads have types of their own.
+  EXPECT_TRUE(
+      ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"], "model_type": "eagle"})").ok());
+  for (const char* type : {R"("qwen2")", R"("Llama")", "3", R"([])"}) {
+    const std::string patch = std::string(R"({"model_type": )") + type + "}";
+    const absl::Status status = ReadWith(patch.c_str()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(std::string("model_type = ") + type),
+                      HasSubstr("contradicts architectures = [\"LlamaForCausalLM\"], of model_type "
+                                "llama")));
+  }
+}
 
 TEST_F(ConfigTest, GgufOnlyDirectoryIsNamed) {
   dir_.Write("m.gguf", "GGUF");

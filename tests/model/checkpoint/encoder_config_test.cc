@@ -21,7 +21,7 @@ using Family = EncoderConfig::Family;
 
 json BertConfig() {
   return json::parse(R"({
-    "architectures": ["BertModel"], "model_type": "bert", "vocab_size": 30522, "hidden_size": 384,
+    "architectures": ["BertModel"], "vocab_size": 30522, "hidden_size": 384,
     "intermediate_size": 1536, "num_hidden_layers": 6, "num_attention_heads": 12,
     "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12,
     "hidden_act": "gelu", "pad_token_id": 0, "position_embedding_type": "absolute",
@@ -30,7 +30,7 @@ json BertConfig() {
 
 json DistilBertConfig() {
   return json::parse(R"({
-    "architectures": ["DistilBertModel"], "model_type": "distilbert", "vocab_size": 30522,
+    "architectures": ["DistilBertModel"], "vocab_size": 30522,
     "dim": 768, "hidden_dim": 3072, "n_layers": 6, "n_heads": 12, "activation": "gelu",
     "max_position_embeddings": 512, "sinusoidal_pos_embds": false, "tie_weights_": true,
     "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2})");
@@ -38,7 +38,7 @@ json DistilBertConfig() {
 
 json ModernConfig() {
   return json::parse(R"({
-    "architectures": ["ModernBertModel"], "model_type": "modernbert", "vocab_size": 50368,
+    "architectures": ["ModernBertModel"], "vocab_size": 50368,
     "hidden_size": 768, "intermediate_size": 1152, "num_hidden_layers": 5,
     "num_attention_heads": 12, "max_position_embeddings": 8192, "norm_eps": 1e-5,
     "norm_bias": false, "hidden_activation": "gelu", "attention_bias": false, "mlp_bias": false,
@@ -76,6 +76,16 @@ TEST(EncoderConfigTest, ReadsBert) {
   EXPECT_EQ(config->norm_eps, 1e-12);
   EXPECT_TRUE(config->norm_bias);
   EXPECT_EQ(config->checkpoint_dtype, DType::kF16);
+}
+
+TEST(EncoderConfigTest, ModelTypeMustAgreeWithArchitecture) {
+  EXPECT_TRUE(With(BertConfig(), R"({"model_type": "bert"})").ok());
+  const char* const kXlmR = R"({"architectures": ["RobertaModel"], "model_type": "xlm-roberta"})";
+  EXPECT_TRUE(With(BertConfig(), kXlmR).ok());
+  const absl::Status status = With(BertConfig(), R"({"model_type": "roberta"})").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("model_type = \"roberta\" contradicts architectures = [\"BertModel\"]"));
 }
 
 TEST(EncoderConfigTest, ReadsDistilBertFieldNames) {

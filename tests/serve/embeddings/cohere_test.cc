@@ -164,7 +164,7 @@ TEST_F(CohereTest, RejectsUnsupportedFieldsByName) {
       {R"({"inputs": [{"content": [{"type": "audio", "text": "a"}]}]})", "content[0]"},
       {R"({"model": "clip", "inputs": [{"content": [{"type": "text", "text": "a"}]},
            {"content": [{"type": "image_url", "image_url": {"url": "AAAA"}}]}]})",
-       "texts beside pictures"}};
+       "texts and pictures"}};
   for (const auto& [body, message] : cases) {
     EXPECT_THAT(Refused(json::parse(body)), HasSubstr(message)) << body;
   }

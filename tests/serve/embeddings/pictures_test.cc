@@ -61,7 +61,7 @@ TEST_F(PicturesTest, RejectsBadItemsByName) {
   EXPECT_THAT(RefusedItem({{"image", "AA"}}, "words"),
               HasSubstr("input[0].image: `words` reads texts, and no pictures"));
   EXPECT_THAT(RefusedItem({{"text", "a cat"}, {"image", "AA"}}),
-              HasSubstr("input[0].text: beside a picture: `clip` makes a vector of either"));
+              HasSubstr("input[0].text: with a picture: `clip` makes a vector of either"));
   EXPECT_THAT(RefusedItem(json::object()), HasSubstr("neither a text nor a picture is there"));
   EXPECT_THAT(RefusedItem({{"text", nullptr}, {"image", nullptr}}), HasSubstr("neither a text"));
   EXPECT_THAT(RefusedItem({{"text", "a"}, {"video", "AA"}}),

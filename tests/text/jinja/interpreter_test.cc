@@ -214,8 +214,8 @@ TEST(TemplateInterpreterTest, UnpacksArguments) {
                 .value(),
             "[1, 2, 3]a-bb5");
   EXPECT_THAT(Error(macro + "{{ m(*5) }}"), HasSubstr("line 1"));
-  EXPECT_THAT(Error(macro + "{{ m(**[1]) }}"), HasSubstr("a list behind ** where a dict is"));
-  EXPECT_THAT(Error(macro + "{{ m(**{1: 2}) }}"), HasSubstr("a key of type int behind **"));
+  EXPECT_THAT(Error(macro + "{{ m(**[1]) }}"), HasSubstr("a list after ** where a dict is"));
+  EXPECT_THAT(Error(macro + "{{ m(**{1: 2}) }}"), HasSubstr("a key of type int after **"));
   EXPECT_THAT(Error(macro + "{{ m(a=1, **{'a': 2}) }}"), HasSubstr("argument 'a' given twice"));
   EXPECT_THAT(Error(macro + "{{ m(1, **{'a': 2}) }}"), HasSubstr("takes no further argument 'a'"));
   EXPECT_THAT(Error(macro + "{{ m(*[1, 2, 3, 4]) }}"), HasSubstr("takes at most 3 arguments"));

@@ -27,10 +27,14 @@ using ::testing::HasSubstr;
 /// Byte-level BPE over a, b and the space; "<e>" is special, "<t>" is not.
 json Small() {
   return json::parse(R"({
-    "added_tokens": [{"id": 5, "content": "<e>", "special": true, "normalized": false},
-                     {"id": 6, "content": "<t>", "special": false, "normalized": false}],
-    "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
-    "post_processor": null, "decoder": {"type": "ByteLevel"},
+    "added_tokens": [{"id": 5, "content": "<e>", "special": true, "normalized": false,
+                      "single_word": false, "lstrip": false, "rstrip": false},
+                     {"id": 6, "content": "<t>", "special": false, "normalized": false,
+                      "single_word": false, "lstrip": false, "rstrip": false}],
+    "normalizer": null,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+    "post_processor": null,
+    "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true},
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4},
               "merges": ["a b", ["Ġ", "ab"]]}})");
 }
@@ -212,6 +216,18 @@ TEST(JsonTokenizerTest, RejectsByName) {
         HasSubstr("is not one character"));
   }
   EXPECT_THAT(Error(With("/decoder", {{"type", "CTC"}})), HasSubstr("decoder: type \"CTC\""));
+  // Steps that see the text of all tokens at once.
+  const auto after = [](const char* first, json step) {
+    return With("/decoder", {{"type", "Sequence"}, {"decoders", {{{"type", first}}, step}}});
+  };
+  for (const char* first : {"ByteLevel", "Fuse"}) {
+    const json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "b"}};
+    EXPECT_THAT(Error(after(first, replace)),
+                HasSubstr(std::string("type \"Replace\" after ") + first + " is not supported"));
+    const json strip = {{"type", "Strip"}, {"content", "a"}, {"start", 1}, {"stop", 0}};
+    EXPECT_THAT(Error(after(first, strip)),
+                HasSubstr(std::string("after ") + first + " is not supported"));
+  }
   // A small file of many references to a long token.
   const json token = {{"SpecialToken", {{"id", "t"}}}};
   json single(200, token);

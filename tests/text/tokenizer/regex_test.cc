@@ -132,6 +132,7 @@ TEST(RegexTest, RejectsWithReasons) {
   EXPECT_THAT(Error("[[:^:]]"), HasSubstr("[:^:] is not supported"));
   EXPECT_THAT(Error("[[:]]"), HasSubstr("[: without :]"));
   EXPECT_THAT(Error(R"(a\Kb)"), HasSubstr("\\K"));
+  EXPECT_THAT(Error(R"(a\X)"), HasSubstr("\\X is not supported at byte 1"));
   EXPECT_THAT(Error(R"([\W])"), HasSubstr("\\W"));
   EXPECT_THAT(Error(R"(\C)"), HasSubstr("\\C"));
   EXPECT_THAT(Error(std::string(65537, 'a')), HasSubstr("more than 65536 bytes"));
