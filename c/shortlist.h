@@ -66,8 +66,8 @@ SHORTLIST_API shortlist_status shortlist_vocab_create(const int32_t* base_ids, i
 /* Makes a vocabulary with the base that `choice` describes: "FILE", "FILE:top=8192",
  * "FILE:ratio=0.25", "FILE:coverage=0.95:successors=384", "ratio:0.25" (the first ids), "empty" (no
  * ids) or "full" (the full head, which learns nothing). FILE is a *.vocab.json, a *.vocab.json.xz,
- * or text with an id on each line; `shortlist vocab convert` makes these from .pt, .npy and d2t
- * files. `vocab_size` is the number of rows of the head, padding included; all ids of a list must
+ * text with an id on each line, or a token map: *.pt, *.pth, *.npy, *.safetensors or *.bin (d2t and
+ * t2d). `vocab_size` is the number of rows of the head, padding included; all ids of a list must
  * be below it. `fingerprint` is that of the tokenizer, as `shortlist show` prints it; that of a
  * JSON list must be the same. Null: the list is assumed to fit the tokenizer. The vocab_size of a
  * JSON list must be within 1024 of `vocab_size`. */

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "c/call.h"
 #include "c/objects.h"
+#include "vocab/formats/list_file.h"
 #include "vocab/vocab_options.h"
 
 namespace shortlist {
@@ -84,8 +85,8 @@ shortlist_status shortlist_vocab_open(const char* choice, int64_t vocab_size,
     }
     SHORTLIST_ASSIGN_OR_RETURN(
         auto base,
-        SelectVocabBase(options, {.vocab_size = vocab_size,
-                                  .fingerprint = fingerprint == nullptr ? "" : fingerprint}));
+        OpenVocabBase(options, {.vocab_size = vocab_size,
+                                .fingerprint = fingerprint == nullptr ? "" : fingerprint}));
     return Make(std::move(base), dynamic_capacity, vocab);
   });
 }

@@ -162,15 +162,7 @@ VocabTarget Models::vocab_target() const {
 
 absl::StatusOr<std::shared_ptr<const VocabBase>> Models::SelectBase(
     const VocabOptions& options) const {
-  const VocabTarget target = vocab_target();
-  absl::StatusOr<std::shared_ptr<const VocabBase>> base;
-  if (options.use_static_vocab && !options.custom_vocab_path.empty()) {
-    const absl::StatusOr<VocabList> list = ReadListFile(options.custom_vocab_path, target);
-    if (!list.ok()) return Prefixed("--vocab", list.status());
-    base = SelectVocabBase(options, *list, target);
-  } else {
-    base = SelectVocabBase(options, target);
-  }
+  absl::StatusOr<std::shared_ptr<const VocabBase>> base = OpenVocabBase(options, vocab_target());
   if (!base.ok()) return Prefixed("--vocab", base.status());
   return base;
 }
@@ -187,10 +179,8 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
 }
 
 int64_t Models::kv_slot_bytes() const {
-  int64_t bytes = KvCache::SlotBytes(target_->config(), target_->dtype());
-  if (draft_decoder_) {
-    bytes += KvCache::SlotBytes(draft_decoder_->config(), draft_decoder_->dtype());
-  }
+  int64_t bytes = target_->slot_bytes();
+  if (draft_decoder_) bytes += draft_decoder_->slot_bytes();
   if (draft_eagle_) bytes += KvCache::SlotBytes(draft_eagle_->config(), target_->dtype());
   return bytes;
 }

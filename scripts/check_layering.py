@@ -25,7 +25,7 @@ ALLOWED = {
     "model_checkpoint": {"base", "io", "kernels", "request"},
     "model": {"base", "io", "kernels", "model_checkpoint"},
     "head": {"base", "vocab", "kernels"},
-    "c": {"base", "vocab", "kernels", "head"},
+    "c": {"base", "vocab", "vocab_formats", "kernels", "head"},
     "device": {"base", "vocab", "kernels", "head"},
     "open_cuda": {"base", "kernels", "head", "device"},
     "sketch": {"base", "kernels", "head"},

@@ -80,10 +80,10 @@ RowSource RequestTail::SourceOf(TokenId id) const {
   return found == ids_.end() ? RowSource::kNone : rows_[found - ids_.begin()].source;
 }
 
-std::vector<TokenId> RequestTail::IdsUpTo(RowSource first) const {
+std::vector<TokenId> RequestTail::IdsUpTo(RowSource last) const {
   std::vector<TokenId> ids;
   for (int64_t row = 0; row < size(); ++row) {
-    if (rows_[row].source <= first) ids.push_back(TokenId{ids_[row]});
+    if (rows_[row].source <= last) ids.push_back(TokenId{ids_[row]});
   }
   return ids;
 }

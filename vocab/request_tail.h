@@ -40,8 +40,8 @@ class RequestTail {
   bool Contains(TokenId id) const { return SourceOf(id) != RowSource::kNone; }
   /// Returns the source of the row of `id`; kNone if it has no row.
   RowSource SourceOf(TokenId id) const;
-  /// Returns the ids whose rows belong to `first` or to an earlier source, in row order.
-  std::vector<TokenId> IdsUpTo(RowSource first) const;
+  /// Returns the ids whose rows belong to `last` or to an earlier source, in row order.
+  std::vector<TokenId> IdsUpTo(RowSource last) const;
 
  private:
   struct Row {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "vocab/base_ladder.h"
@@ -268,11 +269,7 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
   }
 
   if (options.empty) return VocabBase::Create({}, target.vocab_size);
-  if (!options.custom_vocab_path.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const VocabList list,
-                               ReadVocabList(options.custom_vocab_path, target));
-    return SelectVocabBase(options, list, target);
-  }
+  SHORTLIST_CHECK(!options.names_list());
   SHORTLIST_ASSIGN_OR_RETURN(
       const int64_t num_rows,
       NumRows("static_vocab_ratio", options.static_vocab_ratio, target.vocab_size));

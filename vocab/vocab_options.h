@@ -19,7 +19,7 @@ struct VocabOptions {
   bool use_static_vocab = false;    // false: the full head; all other fields are ignored
   bool empty = false;               // no base; all fields below are ignored
   double static_vocab_ratio = 0.5;  // share of the vocabulary, in (0, 1]
-  // A list file, used instead of static_vocab_ratio. Empty: none.
+  // A list file (vocab/formats/list_file.h), used instead of static_vocab_ratio. Empty: none.
   std::string custom_vocab_path;
 
   // The part of the list file that is taken; at most one is set. None: all of it.
@@ -40,6 +40,9 @@ struct VocabOptions {
   // rows.
   std::optional<int64_t> successors;
 
+  /// True if the base comes from the file custom_vocab_path.
+  bool names_list() const { return use_static_vocab && !empty && !custom_vocab_path.empty(); }
+
   /// InvalidArgument names the field, its value and its bound (NaN included).
   absl::Status Validate() const;
 };
@@ -50,14 +53,14 @@ struct VocabOptions {
 absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
 /// Returns the base that `options` describe, VocabBase::FullHead for the full head. A ratio without
-/// a list selects the first floor(ratio * vocab_size) ids; no id at all is InvalidArgument. An
-/// unreadable list is an error, never a fallback. FailedPrecondition names file, id and rows if a
-/// selected id or successor has no row in the draft's head.
+/// a list selects the first floor(ratio * vocab_size) ids; no id at all is InvalidArgument.
+/// FailedPrecondition names file, id and rows if a selected id or successor has no row in the
+/// draft's head. Precondition: !options.names_list(); OpenVocabBase() (vocab/formats) reads lists.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 
-/// Same as SelectVocabBase() above, but reads no file: selects from `list`, which fits `target`.
-/// Errors begin with options.custom_vocab_path. Precondition: use_static_vocab.
+/// Same as SelectVocabBase() above, but selects from `list`, which fits `target`. Errors begin with
+/// options.custom_vocab_path. Precondition: use_static_vocab.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabList& list,
                                                                  const VocabTarget& target);

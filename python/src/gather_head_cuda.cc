@@ -34,7 +34,7 @@ void CheckWeight(const at::Tensor& weight) {
                     weight.scalar_type());
   const auto offset = reinterpret_cast<uintptr_t>(weight.data_ptr()) % 16;
   TORCH_CHECK_VALUE(offset == 0, "weight begins ", offset,
-                    " bytes behind a multiple of 16 bytes, which CUDA takes");
+                    " bytes after a multiple of 16 bytes, which CUDA takes");
 }
 
 const int32_t* Ids(const OptionalTensor& tensor) {

@@ -148,7 +148,7 @@ def test_cuda_names_what_is_wrong(changed, k, message):
 def test_cuda_refuses_a_weight_off_16_bytes():
     arguments = {name: tensor.cuda() for name, tensor in GOOD.items()}
     arguments["weight"] = torch.zeros(81, device="cuda")[1:].view(10, 8)
-    with pytest.raises(ValueError, match="weight begins 4 bytes behind"):
+    with pytest.raises(ValueError, match="weight begins 4 bytes after"):
         shortlist.gather_head_argmax(**arguments)
 
 

@@ -91,6 +91,20 @@ TEST(CVocabTest, SnapshotOutlivesItsVocabulary) {
   EXPECT_EQ(shortlist_snapshot_free(snapshot), SHORTLIST_OK);
 }
 
+TEST(CVocabTest, TokenMapsOfOtherEnginesAreRead) {
+  const std::string path = testing::TempDir() + "c_vocab_test.npy";
+  std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }";
+  header.resize(117, ' ');
+  std::ofstream file(path, std::ios::binary);
+  file << "\x93NUMPY\x01" << '\0' << "\x76" << '\0' << header << '\n';
+  for (const int32_t id : {7, 3, 11}) file.write(reinterpret_cast<const char*>(&id), sizeof id);
+  file.close();
+  shortlist_vocab* vocab = nullptr;
+  ASSERT_EQ(shortlist_vocab_open(path.c_str(), kVocabSize, nullptr, 0, &vocab), SHORTLIST_OK);
+  EXPECT_THAT(RowsOf(vocab), ElementsAre(3, 7, 11));
+  EXPECT_EQ(shortlist_vocab_free(vocab), SHORTLIST_OK);
+}
+
 TEST(CVocabTest, ListIsReadWithSuccessors) {
   const std::string path = testing::TempDir() + "c_vocab_test.txt";
   std::ofstream(path) << "7\n3\n11\n";

@@ -32,10 +32,19 @@ VocabList SmallList() {
           .ranked = true};
 }
 
+/// OpenVocabBase for a list in one of the formats of ReadVocabList.
+absl::StatusOr<std::shared_ptr<const VocabBase>> OpenBase(const VocabOptions& options,
+                                                          const VocabTarget& target = kTarget) {
+  if (!options.names_list()) return SelectVocabBase(options, target);
+  const absl::StatusOr<VocabList> list = ReadVocabList(options.custom_vocab_path, target);
+  if (!list.ok()) return list.status();
+  return SelectVocabBase(options, *list, target);
+}
+
 absl::StatusOr<std::vector<int32_t>> Select(const std::string& flag) {
   const auto options = ParseVocabFlag(flag);
   if (!options.ok()) return options.status();
-  const auto base = SelectVocabBase(*options, kTarget);
+  const auto base = OpenBase(*options);
   if (!base.ok()) return base.status();
   return ToVector((*base)->ids());
 }
@@ -59,20 +68,20 @@ TEST(VocabOptionsTest, FullMeansFullHead) {
   const auto options = ParseVocabFlag("full");
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options->use_static_vocab);
-  EXPECT_TRUE((*SelectVocabBase(*options, kTarget))->is_full_head());
+  EXPECT_TRUE((*OpenBase(*options))->is_full_head());
 }
 
 TEST(VocabOptionsTest, OffIgnoresTheOtherFields) {
   VocabOptions options{.use_static_vocab = false, .static_vocab_ratio = kNan};
   options.custom_vocab_path = "/no/such/file";
-  EXPECT_TRUE((*SelectVocabBase(options, kTarget))->is_full_head());
+  EXPECT_TRUE((*OpenBase(options))->is_full_head());
 }
 
 TEST(VocabOptionsTest, RatioWithoutListTakesFirstIds) {
   EXPECT_THAT(*Select("ratio:0.25"), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_EQ(Select("ratio:1")->size(), 20u);
   EXPECT_EQ(Select("ratio:0.99")->size(), 19u);
-  const auto defaults = SelectVocabBase({.use_static_vocab = true}, kTarget);
+  const auto defaults = OpenBase({.use_static_vocab = true});
   EXPECT_EQ((*defaults)->size(), 10);
 }
 
@@ -88,7 +97,7 @@ TEST(VocabOptionsTest, BadRatiosNameValueAndBound) {
   EXPECT_EQ(Error("ratio:0.01"), "static_vocab_ratio 0.01 of 20 ids comes to none");
   for (const double ratio : {0.0, -0.5, 1.0000001, kNan, -kNan, HUGE_VAL, -HUGE_VAL}) {
     const VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = ratio};
-    EXPECT_FALSE(SelectVocabBase(options, kTarget).ok()) << ratio;
+    EXPECT_FALSE(OpenBase(options).ok()) << ratio;
   }
 }
 
@@ -147,13 +156,13 @@ TEST(VocabOptionsTest, ValidateRejectsContradictions) {
 TEST(VocabOptionsTest, UnreadableListIsError) {
   VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = 0.5};
   options.custom_vocab_path = TempPath("absent.txt");
-  EXPECT_EQ(SelectVocabBase(options, kTarget).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenBase(options).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(VocabOptionsTest, PathWinsOverStaticRatio) {
   VocabOptions options{.use_static_vocab = true, .static_vocab_ratio = 0.5};
   options.custom_vocab_path = WriteTemp("two.txt", "19\n4\n");
-  EXPECT_THAT(ToVector((*SelectVocabBase(options, kTarget))->ids()), ElementsAre(4, 19));
+  EXPECT_THAT(ToVector((*OpenBase(options))->ids()), ElementsAre(4, 19));
 }
 
 TEST(VocabOptionsTest, PlainTextHasNoRanksForTop) {
@@ -202,11 +211,11 @@ TEST_F(VocabOptionsListTest, SuccessorsComeFromList) {
   list.successors.resize(20);
   list.successors[5] = Ids({10, 7, 8, 9});
   ASSERT_TRUE(WriteVocabList(path_, list).ok());
-  const auto base = SelectVocabBase(*ParseVocabFlag(path_ + ":top=3:successors=2"), kTarget);
+  const auto base = OpenBase(*ParseVocabFlag(path_ + ":top=3:successors=2"));
   ASSERT_TRUE(base.ok()) << base.status();
   EXPECT_THAT(ToVector((*base)->ids()), ElementsAre(3, 10, 13));
   EXPECT_THAT((*base)->SuccessorsOf(TokenId{5}), ElementsAre(7, 8));
-  EXPECT_EQ((*SelectVocabBase(*ParseVocabFlag(path_ + ":top=3"), kTarget))->max_successors(), 0);
+  EXPECT_EQ((*OpenBase(*ParseVocabFlag(path_ + ":top=3")))->max_successors(), 0);
   EXPECT_THAT(Error(path_ + ":successors=21"), HasSubstr("successors 21 not in [1, 20]"));
 }
 
@@ -216,10 +225,9 @@ TEST_F(VocabOptionsListTest, IdsWithoutDraftRowAreRejected) {
   list.successors[5] = Ids({17, 7});
   ASSERT_TRUE(WriteVocabList(path_, list).ok());
   const auto refusal = [](const std::string& flag, int64_t num_rows) {
-    return std::string(
-        SelectVocabBase(*ParseVocabFlag(flag), {.vocab_size = 20, .num_rows = num_rows})
-            .status()
-            .message());
+    return std::string(OpenBase(*ParseVocabFlag(flag), {.vocab_size = 20, .num_rows = num_rows})
+                           .status()
+                           .message());
   };
   EXPECT_EQ(refusal(path_ + ":top=3", 14), "");
   EXPECT_EQ(refusal(path_ + ":top=3", 13),
@@ -280,7 +288,7 @@ TEST_F(VocabOptionsListTest, CoverageIsMinimalOnRandomLists) {
     VocabOptions options{.use_static_vocab = true};
     options.custom_vocab_path = path_;
     options.coverage = share;
-    const auto base = SelectVocabBase(options, kTarget);
+    const auto base = OpenBase(options);
     ASSERT_TRUE(base.ok()) << base.status();
     EXPECT_EQ(ToVector((*base)->ids()), std::vector<int32_t>(expected.begin(), expected.end()));
   }

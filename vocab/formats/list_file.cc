@@ -87,6 +87,13 @@ absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarge
   return list;
 }
 
+absl::StatusOr<std::shared_ptr<const VocabBase>> OpenVocabBase(const VocabOptions& options,
+                                                               const VocabTarget& target) {
+  if (!options.names_list()) return SelectVocabBase(options, target);
+  SHORTLIST_ASSIGN_OR_RETURN(const VocabList list, ReadListFile(options.custom_vocab_path, target));
+  return SelectVocabBase(options, list, target);
+}
+
 absl::Status CheckListName(const std::string& path) {
   const Format format = FormatOf(path);
   if (format != Format::kTorchDict && format != Format::kUnknown) return absl::OkStatus();

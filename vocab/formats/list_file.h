@@ -1,11 +1,14 @@
 #ifndef SHORTLIST_VOCAB_FORMATS_LIST_FILE_H_
 #define SHORTLIST_VOCAB_FORMATS_LIST_FILE_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "vocab/active_vocab.h"
 #include "vocab/vocab_list.h"
+#include "vocab/vocab_options.h"
 
 namespace shortlist {
 
@@ -14,6 +17,11 @@ namespace shortlist {
 /// d2t and t2d). If a file holds only ids, their order is kept and is no rank. Errors as in
 /// ReadVocabList and ReadDraftMap.
 absl::StatusOr<VocabList> ReadListFile(const std::string& path, const VocabTarget& target);
+
+/// Returns the base that `options` describe (SelectVocabBase), from a list in any format if they
+/// name one. An unreadable list is an error, never a fallback.
+absl::StatusOr<std::shared_ptr<const VocabBase>> OpenVocabBase(const VocabOptions& options,
+                                                               const VocabTarget& target);
 
 /// InvalidArgument lists the formats if `path` has a suffix that WriteListFile does not write. A
 /// name without a suffix means plain text.
