@@ -43,13 +43,13 @@ endif()
 # shortlist_unite(NAME ALONE): with SHORTLIST_UNITE, ten sources of a target are compiled together, so that the headers of
 # libraries are parsed and their templates compiled once for ten. ALONE: sources with a local name that another source
 # has too. Not for kernels, whose sources have their own flags.
-# SHORTLIST_UNITE: ON, or MOST: only test binaries and the rooms over Asio and CLI11, whose headers take most of their
+# SHORTLIST_UNITE: ON, or MOST: only test binaries, grammar, and the rooms over Asio and CLI11, whose headers take most of their
 # time. A missing include in one of the other libraries is an error then.
 function(shortlist_unite NAME ALONE)
   if(NOT SHORTLIST_UNITE OR NAME MATCHES "kernels|sentencepiece")
     return()
   endif()
-  if(SHORTLIST_UNITE STREQUAL MOST AND NOT NAME MATCHES "_test$|^shortlist_(serve|serve_http|cli)$")
+  if(SHORTLIST_UNITE STREQUAL MOST AND NOT NAME MATCHES "_test$|^shortlist_(grammar|serve|serve_http|cli)$")
     return()
   endif()
   set_target_properties(${NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)

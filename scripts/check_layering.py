@@ -22,6 +22,7 @@ ALLOWED = {
     "text_chat": {"base", "io", "text", "text_jinja"},
     "image": {"base", "io"},
     "request": {"base", "vocab"},
+    "grammar": {"base", "request"},
     "model_checkpoint": {"base", "io", "kernels", "request"},
     "model": {"base", "io", "kernels", "model_checkpoint"},
     "head": {"base", "vocab", "kernels"},
@@ -33,11 +34,11 @@ ALLOWED = {
     "embed": {"base", "io", "vocab", "request", "kernels", "text_chat", "head", "model", "model_checkpoint"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
-    "runtime": {"base", "io", "kernels", "vocab", "vocab_formats", "text", "text_chat", "request", "embed", "head", "open_cuda", "sketch", "model",
+    "runtime": {"base", "io", "kernels", "vocab", "vocab_formats", "text", "text_chat", "request", "grammar", "embed", "head", "open_cuda", "sketch", "model",
                 "model_checkpoint",
                 "draft", "router_core", "router"},
     "serve_http": {"base"},
-    "serve": {"base", "io", "vocab", "request", "router_core", "text", "text_chat", "serve_http"},
+    "serve": {"base", "io", "vocab", "request", "grammar", "router_core", "text", "text_chat", "serve_http"},
 }
 ALLOWED["cli"] = set(ALLOWED)
 # Folders whose target has another name. The longest matching folder counts.

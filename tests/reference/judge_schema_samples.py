@@ -1,4 +1,4 @@
-"""Validates the texts that schema_suite_test writes (SHORTLIST_SCHEMA_SAMPLES) with python jsonschema.
+"""Validates texts that schema_suite_test writes (SHORTLIST_SCHEMA_SAMPLES) with python jsonschema.
 
 Usage: judge_schema_samples.py SAMPLES.jsonl. Prints the texts that are no JSON or that their schema
 rejects; exit code 1 if there are any. Numbers are decimals, so comparisons are exact.

@@ -1,0 +1,94 @@
+#include "grammar/grammar_compiler.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "grammar/expressions.h"
+#include "grammar/grammar.h"
+#include "grammar/json_schema.h"
+#include "grammar/regex.h"
+#include "grammar/token_trie.h"
+#include "nlohmann/json.hpp"
+
+namespace shortlist {
+namespace {
+
+constexpr int64_t kMaxGrammarBytes = int64_t{64} << 20;
+
+/// Equal for equal specs only.
+std::string KeyOf(const GrammarSpec& spec) {
+  const nlohmann::ordered_json parts = {static_cast<int>(spec.kind), spec.compact, spec.schema,
+                                        spec.text, spec.choices};
+  return parts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+absl::StatusOr<ExprId> Express(const GrammarSpec& spec, Expressions& expressions) {
+  if (spec.kind == GrammarSpec::Kind::kRegex) return CompileRegex(spec.text, expressions);
+  const nlohmann::ordered_json schema = spec.kind == GrammarSpec::Kind::kJsonObject
+                                            ? nlohmann::ordered_json{{"type", "object"}}
+                                            : spec.schema;
+  return CompileJsonSchema(schema, {.compact = spec.compact}, expressions);
+}
+
+absl::StatusOr<std::shared_ptr<const Grammar>> MakeGrammar(const GrammarSpec& spec) {
+  if (spec.kind == GrammarSpec::Kind::kEbnf) return Grammar::OfEbnf(spec.text);
+  if (spec.kind == GrammarSpec::Kind::kChoice) {
+    if (!spec.choices.empty()) return Grammar::OfChoice(spec.choices);
+    return absl::InvalidArgumentError("there is nothing to choose from");
+  }
+  auto expressions = std::make_unique<Expressions>(kMaxGrammarBytes);
+  SHORTLIST_ASSIGN_OR_RETURN(const ExprId start, Express(spec, *expressions));
+  return Grammar::Create(std::move(expressions), start);
+}
+
+}  // namespace
+
+GrammarCompiler::GrammarCompiler(Options options)
+    : heads_(std::make_shared<HeadCache>(std::make_shared<const TokenTrie>(options.tokens))),
+      end_ids_(std::move(options.end_ids)),
+      encode_(std::move(options.encode)),
+      max_bytes_(options.max_bytes) {}
+
+absl::StatusOr<std::shared_ptr<const TokenConstraint>> GrammarCompiler::Compile(
+    const GrammarSpec& spec) {
+  std::string key = KeyOf(spec);
+  if (auto known = Find(key)) return known;
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const Grammar> grammar, MakeGrammar(spec));
+  auto sets = std::make_shared<TokenSets>(std::move(grammar), heads_);
+  std::shared_ptr<const TokenConstraint> constraint =
+      std::make_shared<const GrammarConstraint>(sets, end_ids_, encode_);
+  Keep({std::move(key), std::move(sets), constraint});
+  return constraint;
+}
+
+/// Null: not kept. One that is full is of no use any more.
+std::shared_ptr<const TokenConstraint> GrammarCompiler::Find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    if (it->key != key) continue;
+    if (it->sets->grammar().is_full()) {
+      kept_.erase(it);
+      return nullptr;
+    }
+    kept_.splice(kept_.begin(), kept_, it);
+    return it->constraint;
+  }
+  return nullptr;
+}
+
+void GrammarCompiler::Keep(Kept kept) {
+  constexpr size_t kMostKept = 256;  // Find() looks at each
+  const std::lock_guard lock(mutex_);
+  kept_.push_front(std::move(kept));
+  int64_t num_bytes = 0;
+  size_t count = 0;
+  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+    num_bytes += it->num_bytes() + static_cast<int64_t>(it->key.size());
+    if (++count == 1 || (num_bytes <= max_bytes_ && count <= kMostKept)) continue;
+    kept_.erase(it, kept_.end());
+    return;
+  }
+}
+
+}  // namespace shortlist

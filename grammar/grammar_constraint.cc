@@ -1,0 +1,111 @@
+#include "grammar/grammar_constraint.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace shortlist {
+namespace {
+
+// Drafts are shorter; the bound keeps the work of one call small.
+constexpr size_t kMaxForcedBytes = 512;
+
+/// `ids` with or without `others`; all ascending.
+std::vector<TokenId> Merge(std::span<const TokenId> ids, std::span<const TokenId> others,
+                           bool with_others) {
+  std::vector<TokenId> merged;
+  merged.reserve(ids.size() + others.size());
+  if (with_others) {
+    std::ranges::set_union(ids, others, std::back_inserter(merged));
+  } else {
+    std::ranges::set_difference(ids, others, std::back_inserter(merged));
+  }
+  return merged;
+}
+
+}  // namespace
+
+GrammarConstraint::GrammarConstraint(std::shared_ptr<TokenSets> sets, std::vector<TokenId> end_ids,
+                                     Encode encode)
+    : sets_(std::move(sets)), end_ids_(std::move(end_ids)), encode_(std::move(encode)) {
+  std::ranges::sort(end_ids_);
+  end_ids_.erase(std::ranges::unique(end_ids_).begin(), end_ids_.end());
+}
+
+bool GrammarConstraint::IsEnd(TokenId token) const {
+  return std::ranges::binary_search(end_ids_, token);
+}
+
+TokenConstraint::State GrammarConstraint::Next(State state, TokenId token) const {
+  if (state == kEnded || IsEnd(token)) return kEnded;
+  const std::string_view bytes = sets_->trie().BytesOf(token);
+  if (bytes.empty()) return StateOf(sets_->grammar().expressions().Nothing());
+  return StateOf(sets_->grammar().Next(ExprOf(state), bytes));
+}
+
+bool GrammarConstraint::Allows(State state, TokenId token) const {
+  if (state == kEnded) return false;
+  const Grammar& grammar = sets_->grammar();
+  if (IsEnd(token)) return grammar.Accepts(ExprOf(state));
+  const std::string_view bytes = sets_->trie().BytesOf(token);
+  return !bytes.empty() && !grammar.IsDead(grammar.Next(ExprOf(state), bytes));
+}
+
+TokenSet GrammarConstraint::Allowed(State state) const {
+  if (state == kEnded) return TokenSet::Only(std::vector<TokenId>());
+  // The set may leave the memory of `sets_`, so the result has its own ids.
+  const std::shared_ptr<const AllowedTokens> set = sets_->Of(ExprOf(state));
+  const bool accepts = sets_->grammar().Accepts(ExprOf(state));
+  std::vector<TokenId> ids = Merge(set->ids, end_ids_, set->is_exception != accepts);
+  return set->is_exception ? TokenSet::AllExcept(std::move(ids)) : TokenSet::Only(std::move(ids));
+}
+
+bool GrammarConstraint::IsComplete(State state) const {
+  if (state == kEnded) return true;
+  const Grammar& grammar = sets_->grammar();
+  return grammar.Accepts(ExprOf(state)) && grammar.expressions().FirstBytes(ExprOf(state)).empty();
+}
+
+/// The bytes that must follow, up to the end of a character.
+std::string GrammarConstraint::ForcedBytes(ExprId state) const {
+  const Grammar& grammar = sets_->grammar();
+  std::string forced;
+  while (forced.size() < kMaxForcedBytes && !grammar.Accepts(state)) {
+    const ByteSet bytes = grammar.expressions().FirstBytes(state);
+    if (bytes.size() != 1) break;
+    int byte = 0;
+    while (!bytes.Contains(static_cast<uint8_t>(byte))) ++byte;
+    forced.push_back(static_cast<char>(byte));
+    state = grammar.Next(state, static_cast<uint8_t>(byte));
+  }
+  std::string text;
+  forced.resize(forced.size() - AppendUtf8(forced, text));
+  return forced;
+}
+
+bool GrammarConstraint::Spell(const std::vector<TokenId>& tokens, std::string_view text) const {
+  for (const TokenId token : tokens) {
+    if (Raw(token) < 0 || Raw(token) >= sets_->trie().vocab_size() || IsEnd(token)) return false;
+    const std::string_view bytes = sets_->trie().BytesOf(token);
+    if (bytes.empty() || !text.starts_with(bytes)) return false;
+    text.remove_prefix(bytes.size());
+  }
+  return text.empty();
+}
+
+std::vector<TokenId> GrammarConstraint::Forced(State state) const {
+  if (state == kEnded) return {};
+  const std::string bytes = ForcedBytes(ExprOf(state));
+  if (bytes.empty()) return {};
+  std::vector<TokenId> tokens = encode_(bytes);
+  if (!Spell(tokens, bytes)) return {};
+  const std::optional<int32_t> node = sets_->trie().Find(sets_->trie().BytesOf(tokens.back()));
+  const ExprId end = sets_->grammar().Next(ExprOf(state), bytes);
+  if (sets_->HasTokenBelow(*node, end)) tokens.pop_back();
+  return tokens;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,39 @@
+#ifndef SHORTLIST_GRAMMAR_JSON_SCHEMA_H_
+#define SHORTLIST_GRAMMAR_JSON_SCHEMA_H_
+
+#include "absl/status/statusor.h"
+#include "grammar/expressions.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace shortlist {
+
+struct JsonSchemaOptions {
+  /// No white space between tokens.
+  bool compact = false;
+  /// Otherwise: the most characters of white space between two tokens. Indented output of depth n
+  /// needs 1 + n times the indentation.
+  int max_white_space = 32;
+
+  absl::Status Validate() const;  // max_white_space in [0, 1000]
+};
+
+/// Compiles a JSON schema (draft 7 or 2020-12): the JSON texts that it accepts, without white space
+/// before and after. The result calls rules and has passed `Check`.
+///
+/// Every text is valid by the schema; what cannot be decided so is refused. Of the valid values,
+/// the texts with these properties are included: members in the order of `properties`, then those
+/// that only `required` names, then others; the spellings of `JsonText`; a number with limits has
+/// no exponent, an integer no fraction. `$ref` next to other keywords applies together with them.
+/// `format` is a limit. Names that no `properties` lists may repeat, as in any JSON.
+///
+/// {"type": "object"} is any JSON object.
+///
+/// InvalidArgument names the place (a JSON pointer) and the keyword that is unknown, not supported
+/// or malformed, the bound that is exceeded (`SchemaDocument`), or a part that no value satisfies.
+absl::StatusOr<ExprId> CompileJsonSchema(const nlohmann::ordered_json& schema,
+                                         const JsonSchemaOptions& options,
+                                         Expressions& expressions);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_GRAMMAR_JSON_SCHEMA_H_

@@ -1,0 +1,110 @@
+#include "grammar/token_sets.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "grammar/trie_walk.h"
+
+namespace shortlist {
+namespace {
+
+// Parts of a state that are computed on their own; one with more of them is walked as a whole.
+constexpr size_t kMaxParts = 16;
+
+}  // namespace
+
+TokenSets::TokenSets(std::shared_ptr<const Grammar> grammar, std::shared_ptr<HeadCache> shared,
+                     int64_t max_bytes)
+    : grammar_(std::move(grammar)),
+      shared_(std::move(shared)),
+      sets_(max_bytes / 2),
+      heads_(max_bytes / 4),
+      repetitions_(max_bytes / 4) {}
+
+std::shared_ptr<const AllowedTokens> TokenSets::Of(ExprId state) {
+  if (grammar_->is_full()) return std::make_shared<const AllowedTokens>();
+  if (auto found = sets_.Find(state); found != nullptr) return found;
+  std::shared_ptr<const AllowedTokens> set = Compute(state);
+  if (grammar_->is_full()) return std::make_shared<const AllowedTokens>();
+  constexpr int64_t kBytesPerEntry = sizeof(AllowedTokens) + 128;
+  sets_.Add(state, set, kBytesPerEntry + static_cast<int64_t>(set->ids.size() * sizeof(TokenId)));
+  return set;
+}
+
+bool TokenSets::HasTokenBelow(int32_t node, ExprId state) const {
+  bool has_token = false;
+  WalkTrie(trie(), grammar_->expressions(), node, state, [&](int32_t below, ExprId) {
+    has_token = !trie().TokensAt(below).empty();
+    return !has_token;
+  });
+  return has_token;
+}
+
+std::shared_ptr<const AllowedTokens> TokenSets::Compute(ExprId state) {
+  TokenBits tokens(trie().vocab_size());
+  const std::vector<ExprId> parts = SplitState(state);
+  for (const ExprId part : parts) AddTokensOf(part, tokens);
+  if (parts.empty()) WalkAll(state, tokens);
+  AllowedTokens set{.is_exception = tokens.size() > trie().vocab_size() / 2, .ids = {}};
+  set.ids = tokens.Ids(/*included=*/!set.is_exception);
+  return std::make_shared<const AllowedTokens>(std::move(set));
+}
+
+std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
+  const Expressions& expressions = grammar_->expressions();
+  std::vector<ExprId> parts, open{state};
+  while (!open.empty()) {
+    const ExprId part = open.back();
+    open.pop_back();
+    // Before the first byte there may be dead options, whose first parts are not dead.
+    if (!expressions.IsProductive(part)) continue;
+    const std::vector<ExprId> options = expressions.OptionsOf(part);
+    if (options.size() > 1) {
+      open.insert(open.end(), options.begin(), options.end());
+    } else if (std::ranges::find(parts, part) == parts.end()) {
+      parts.push_back(part);
+      const auto [first, rest] = expressions.SplitSequence(part);
+      if (rest != expressions.Empty() && expressions.IsNullable(first)) open.push_back(rest);
+    }
+    if (parts.size() + open.size() > kMaxParts) return {};
+  }
+  return parts;
+}
+
+void TokenSets::AddTokensOf(ExprId state, TokenBits& tokens) {
+  Expressions& expressions = grammar_->expressions();
+  const auto [first, rest] = expressions.SplitSequence(state);
+  // A plain part ends within few nodes: nothing of it is worth remembering.
+  if (expressions.IsPlain(first)) return WalkAll(state, tokens);
+  const auto [of, min, max] = expressions.RepetitionOf(first);
+  if (of != first) {
+    if (const auto head = RepetitionsOf(of); head->is_countable()) {
+      head->AddTokens(min, max, rest, trie(), expressions, tokens);
+      return;
+    }
+  }
+  HeadOf(first)->AddTokens(0, Expressions::kNoLimit, rest, trie(), expressions, tokens);
+}
+
+void TokenSets::WalkAll(ExprId state, TokenBits& tokens) {
+  WalkTrie(trie(), grammar_->expressions(), /*node=*/0, state, [&](int32_t node, ExprId) {
+    tokens.Add(trie().TokensAt(node));
+    return true;
+  });
+}
+
+std::shared_ptr<const HeadTokens> TokenSets::HeadOf(ExprId first) {
+  if (auto found = heads_.Find(first); found != nullptr) return found;
+  const auto head = shared_->HeadOf(first, grammar_->expressions());
+  heads_.Add(first, head, head->num_bytes());
+  return head;
+}
+
+std::shared_ptr<const HeadTokens> TokenSets::RepetitionsOf(ExprId of) {
+  if (auto found = repetitions_.Find(of); found != nullptr) return found;
+  const auto head = shared_->RepetitionsOf(of, grammar_->expressions());
+  repetitions_.Add(of, head, head->num_bytes());
+  return head;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,66 @@
+#ifndef SHORTLIST_GRAMMAR_TOKEN_SETS_H_
+#define SHORTLIST_GRAMMAR_TOKEN_SETS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "grammar/byte_lru.h"
+#include "grammar/expressions.h"
+#include "grammar/grammar.h"
+#include "grammar/head_cache.h"
+#include "grammar/head_tokens.h"
+#include "grammar/token_bits.h"
+#include "grammar/token_trie.h"
+
+namespace shortlist {
+
+/// Only `ids`, or all tokens except `ids`, whichever is shorter.
+struct AllowedTokens {
+  bool is_exception = false;
+  std::vector<TokenId> ids;  // ascending
+};
+
+/// Computes and remembers which tokens of a vocabulary may follow a state of a grammar: those whose
+/// bytes begin a rest of the state. Shared by all requests with this grammar and tokenizer.
+/// Thread-safe.
+class TokenSets {
+ public:
+  /// `shared`: of the tokenizer. `max_bytes`: of what is remembered of this grammar alone.
+  TokenSets(std::shared_ptr<const Grammar> grammar, std::shared_ptr<HeadCache> shared,
+            int64_t max_bytes = int64_t{16} << 20);
+
+  /// Empty if the grammar is full.
+  std::shared_ptr<const AllowedTokens> Of(ExprId state);
+  /// True if a token longer than the string of `node` may follow, where `state` follows that
+  /// string.
+  bool HasTokenBelow(int32_t node, ExprId state) const;
+
+  const Grammar& grammar() const { return *grammar_; }
+  const TokenTrie& trie() const { return *shared_->trie(); }
+  int64_t num_bytes() const {
+    return sets_.num_bytes() + heads_.num_bytes() + repetitions_.num_bytes();
+  }
+
+ private:
+  std::shared_ptr<const AllowedTokens> Compute(ExprId state);
+  /// Splits `state` into states whose tokens together are those of `state`, each with a first part
+  /// that must be left by at least one byte. Empty: there are too many.
+  std::vector<ExprId> SplitState(ExprId state) const;
+  void AddTokensOf(ExprId state, TokenBits& tokens);
+  /// Adds the tokens of `state` by a walk over the trie.
+  void WalkAll(ExprId state, TokenBits& tokens);
+  std::shared_ptr<const HeadTokens> HeadOf(ExprId first);
+  std::shared_ptr<const HeadTokens> RepetitionsOf(ExprId of);
+
+  std::shared_ptr<const Grammar> grammar_;
+  std::shared_ptr<HeadCache> shared_;
+  ByteLru<ExprId, AllowedTokens> sets_;
+  ByteLru<ExprId, HeadTokens> heads_;
+  ByteLru<ExprId, HeadTokens> repetitions_;  // by what is repeated
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_GRAMMAR_TOKEN_SETS_H_
