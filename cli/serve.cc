@@ -26,6 +26,7 @@
 #include "model/decoder.h"
 #include "router/scheduler.h"
 #include "runtime/engine.h"
+#include "runtime/grammars.h"
 #include "runtime/models.h"
 #include "serve/fastchat/frame.h"
 #include "serve/http/admission.h"
@@ -216,8 +217,12 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
   SHORTLIST_ASSIGN_OR_RETURN(
       const std::unique_ptr<Engine> engine,
       Engine::Create(session->models(), decoding, flags.scheduler, encoders.Loops()));
+  // Without a compiler, requests with a grammar are rejected.
+  const absl::StatusOr<std::unique_ptr<GrammarCompiler>> grammars =
+      NewGrammarCompiler(session->models(), encoder.ChatStopTokenIds());
   options.summary = Summary(flags, *session, *engine, encoder) + encoders.Summary();
   options.generator = GeneratorOptions(*session, encoder, encoders, *engine);
+  options.generator.grammars = grammars.ok() ? grammars->get() : nullptr;
   options.generator.vocab_of_client = [&clients](const std::string& client) {
     return clients->Find(client);
   };

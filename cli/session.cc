@@ -6,12 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/counted.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/prompts.h"
 #include "cli/warnings.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
+#include "nlohmann/json.hpp"
 #include "runtime/decoding.h"
+#include "runtime/grammars.h"
 #include "text/chat/prompt_encoder.h"
 #include "text/tokenizer.h"
 
@@ -22,6 +26,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_ASSIGN_OR_RETURN(session->models_, Models::Open(flags.models, session->pool_));
   PrintTokenizerWarnings(session->models_->model().path(), session->models_->tokenizer());
   session->TakeSamplingDefaults();
+  SHORTLIST_RETURN_IF_ERROR(session->CompileGrammar());
   SHORTLIST_RETURN_IF_ERROR(session->EncodePrompts());
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->models_->Load());
@@ -43,6 +48,36 @@ void Session::TakeSamplingDefaults() {
     sampling_.max_new_tokens = *defaults.max_new_tokens;
   }
   for (const TokenId id : models_->stop_token_ids()) sampling_.stop_token_ids.push_back(id);
+}
+
+absl::Status Session::CompileGrammar() {
+  constexpr int64_t kMaxGrammarBytes = 1 << 20;
+  GrammarSpec spec;
+  std::string flag;
+  if (!flags_.json_schema_path.empty()) {
+    flag = absl::StrCat("--json-schema ", flags_.json_schema_path);
+    SHORTLIST_ASSIGN_OR_RETURN(const std::string text,
+                               ReadFile(flags_.json_schema_path, kMaxGrammarBytes));
+    SHORTLIST_RETURN_IF_ERROR(ParseJson(text, flag).status());
+    spec = {.kind = GrammarSpec::Kind::kJsonSchema, .schema = ParseOrderedJson(text)};
+  } else if (flags_.regex.has_value()) {
+    flag = "--regex";
+    spec = {.kind = GrammarSpec::Kind::kRegex, .text = *flags_.regex};
+  } else if (!flags_.grammar_path.empty()) {
+    flag = absl::StrCat("--grammar ", flags_.grammar_path);
+    SHORTLIST_ASSIGN_OR_RETURN(spec.text, ReadFile(flags_.grammar_path, kMaxGrammarBytes));
+    spec.kind = GrammarSpec::Kind::kEbnf;
+  } else {
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(grammars_, NewGrammarCompiler(*models_));
+  absl::StatusOr<std::shared_ptr<const TokenConstraint>> grammar = grammars_->Compile(spec);
+  if (!grammar.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", std::string(grammar.status().message())));
+  }
+  sampling_.grammar = *std::move(grammar);
+  return absl::OkStatus();
 }
 
 absl::Status Session::EncodePrompts() {

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flags.h"
+#include "grammar/grammar_compiler.h"
 #include "model/checkpoint/generation_config.h"
 #include "request/sampling_params.h"
 #include "runtime/decoding.h"
@@ -73,6 +74,7 @@ class Session {
 
   void TakeSamplingDefaults();
   absl::Status EncodePrompts();
+  absl::Status CompileGrammar();
   absl::Status OpenBase();
   absl::Status OpenSketch();
 
@@ -80,6 +82,7 @@ class Session {
   ThreadPool pool_;
   SamplingParams sampling_;
   std::unique_ptr<Models> models_;
+  std::unique_ptr<GrammarCompiler> grammars_;  // null: no grammar is requested
   std::vector<Request> requests_;
   DecodingOptions decoding_;
 };

@@ -172,6 +172,16 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
     SHORTLIST_ASSIGN_OR_RETURN(request.sampling.bans, request.bans->Encode(*options_.tokenizer));
     request.bans.reset();
   }
+  if (request.grammar != nullptr) {
+    if (options_.grammars == nullptr) {
+      return absl::InvalidArgumentError(
+          "the output of this model cannot follow a grammar: its tokenizer changes spaces when it "
+          "decodes");
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(request.sampling.grammar,
+                               request.grammar->Compile(*options_.grammars));
+    request.grammar.reset();
+  }
   live.prompt_tokens = std::ssize(input.input_ids);
   if (const int64_t start = request.sampling.prompt_logprobs_start; start >= 0) {
     if (start >= live.prompt_tokens) {

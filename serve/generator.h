@@ -23,6 +23,7 @@
 #include "serve/http/message.h"
 #include "serve/served_encoder.h"
 #include "serve/shared_bans.h"
+#include "serve/shared_grammar.h"
 #include "serve/shared_prompt.h"
 #include "text/tokenizer.h"
 
@@ -39,10 +40,11 @@ struct GenerateRequest {
   std::shared_ptr<SharedPrompt> prompt;
   // What the dialect calls the prompt, for error messages; a string literal.
   std::string_view prompt_field = "prompt";
-  // Its max_new_tokens and bans are ignored. Its stop_token_ids apply in addition to the model's
-  // own.
+  // Its max_new_tokens, bans and grammar are ignored. Its stop_token_ids apply in addition to the
+  // model's own.
   SamplingParams sampling;
-  std::shared_ptr<SharedBans> bans;  // null: none
+  std::shared_ptr<SharedBans> bans;        // null: none
+  std::shared_ptr<SharedGrammar> grammar;  // what the output must follow; null: nothing
   // nullopt: as many as the context has room for. 0: the prompt is computed and no output token is
   // returned.
   std::optional<int64_t> max_new_tokens;
@@ -167,6 +169,8 @@ class Generator {
     const Tokenizer* tokenizer = nullptr;           // must outlive this
     const PromptEncoder* prompt_encoder = nullptr;  // must outlive this
     std::vector<TokenId> stop_token_ids;            // the model's end-of-text tokens
+    // Compiles the grammars of requests; null: they are rejected. Must outlive this.
+    GrammarCompiler* grammars = nullptr;
     int64_t context_length = 0;  // longest request, prompt and output, that always fits
     int64_t max_tail_rows = 0;   // per request
     // Returns a client's own vocabulary; null: the client has none. May be empty: no client has

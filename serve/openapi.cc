@@ -195,7 +195,9 @@ std::string Chat() {
     "tool_choice": {"const": "none"},
     "reasoning_effort": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"},
     "response_format": {"type": "object", "required": ["type"], "additionalProperties": false,
-                        "properties": {"type": {"const": "text"}}}
+                        "properties": {"type": {"enum": ["text", "json_object", "json_schema"]},
+                                       "json_schema": {"type": "object"},
+                                       "schema": {"type": "object"}}}
   })json"}));
 }
 

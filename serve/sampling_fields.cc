@@ -167,17 +167,7 @@ void ReadCommonSampling(JsonFields& fields, const SamplingParams& defaults, int6
 }
 
 void RefuseUnsupported(JsonFields& fields) {
-  fields.Refuse({"json_schema",
-                 "regex",
-                 "ebnf",
-                 "structural_tag",
-                 "structured_outputs",
-                 "guided_json",
-                 "guided_regex",
-                 "guided_choice",
-                 "guided_grammar",
-                 "guided_decoding_backend",
-                 "guided_whitespace_pattern",
+  fields.Refuse({"structural_tag",
                  "stop_regex",
                  "use_beam_search",
                  "custom_logit_processor",

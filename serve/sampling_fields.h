@@ -58,7 +58,7 @@ uint64_t ReadSeed(JsonFields& fields);
 void ReadCommonSampling(JsonFields& fields, const SamplingParams& defaults, int64_t vocab_size,
                         GenerateRequest& request);
 
-/// Rejects what no dialect supports: structured outputs, adapters, beam search, other media,
+/// Rejects what no dialect supports: structural tags, adapters, beam search, other media,
 /// disaggregated serving.
 void RefuseUnsupported(JsonFields& fields);
 

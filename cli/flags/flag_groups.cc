@@ -190,6 +190,19 @@ void AddSamplingFlags(CLI::App& command, RunFlags& flags) {
   AddVerifyFlag(command, flags);
 }
 
+void AddGrammarFlags(CLI::App& command, RunFlags& flags) {
+  CLI::Option_group* const group = command.add_option_group("Grammar", "At most one of");
+  group->add_option("--json-schema", flags.json_schema_path, "Outputs are JSON by this schema")
+      ->type_name("FILE.json");
+  group->add_option("--regex", flags.regex, "Outputs match this regular expression as a whole")
+      ->type_name("PATTERN");
+  group
+      ->add_option("--grammar", flags.grammar_path,
+                   "Outputs follow this grammar (GBNF of llama.cpp, EBNF)")
+      ->type_name("FILE");
+  group->require_option(0, 1);
+}
+
 void AddConvTemplateFlag(CLI::App& command, std::string& name) {
   command
       .add_option("--conv-template", name,

@@ -19,6 +19,7 @@ inline constexpr int64_t kMaxRequests = 1 << 20;
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags,
                            const std::string& model_names = "--model,--model-path");
 /// Sampling flags; parsing records which of them are given.
+void AddGrammarFlags(CLI::App& command, RunFlags& flags);
 void AddSamplingFlags(CLI::App& command, RunFlags& flags);
 void AddVerifyFlag(CLI::App& command, RunFlags& flags);
 void AddDeviceFlag(CLI::App& command, RunFlags& flags);

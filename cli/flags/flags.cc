@@ -35,6 +35,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   input->require_option(1);
   AddParseSpecialFlag(command, flags);
   AddSamplingFlags(command, flags);
+  AddGrammarFlags(command, flags);
   AddInteger<int64_t>(command, "--batch", flags.batch, 1, kMaxBatch, "Prompts decoded together");
   AddOutputFlags(command, flags);
 }
@@ -84,6 +85,7 @@ void AddChatFlags(CLI::App& command, ChatFlags& flags) {
   flags.run.sampling.max_new_tokens = kMaxCount;
   AddSamplingFlags(command, flags.run);
   command.get_option("--max-new-tokens")->default_str("what the context has room for");
+  AddGrammarFlags(command, flags.run);
   AddThreadsFlag(command, flags.run.num_threads);
   AddDeviceFlag(command, flags.run);
 }

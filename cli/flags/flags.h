@@ -34,6 +34,9 @@ struct RunFlags {
   std::string prompts_path;
   bool parse_special = true;  // spellings of control tokens in prompts become these tokens
   SamplingParams sampling;
+  // What outputs must follow; at most one is given.
+  std::string json_schema_path, grammar_path;
+  std::optional<std::string> regex;
   /// Which flags were given. For others, the model's own defaults may apply.
   struct Given {
     std::array<bool, kNumSamplingFields> sampling{};  // in the order of kSamplingFields

@@ -52,6 +52,8 @@ class JsonFields {
   explicit JsonFields(const nlohmann::json& object, std::string where = "");
 
   const absl::Status& status() const { return status_; }
+  /// What errors call the member.
+  std::string PlaceOf(std::string_view name) const { return where_ + std::string(name); }
 
   /// Returns the member, or null if it is missing. Marks the name as known, as every reader does.
   const nlohmann::json* Find(const char* name);

@@ -168,8 +168,8 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   SHORTLIST_ASSIGN_OR_RETURN(const json body, ParseRequestBody(http.body));
   JsonFields fields(body);
   Asked asked;
-  SHORTLIST_ASSIGN_OR_RETURN(
-      asked.openai, ReadOpenAiRequest(service, fields, std::nullopt, /*least_max_tokens=*/1));
+  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, fields, http.body,
+                                                             std::nullopt, /*least_max_tokens=*/1));
   const bool logprobs = fields.Bool("logprobs", false);
   const std::optional<int64_t> top = fields.OptionalInteger("top_logprobs", 0, kMaxTopLogprobs);
   if (top.value_or(0) > 0 && !logprobs) fields.Fail("top_logprobs", "wants \"logprobs\": true");

@@ -37,8 +37,9 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   JsonFields fields(body);
   Asked asked;
   const bool echo = fields.Bool("echo", false);
-  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, fields, kDefaultMaxTokens,
-                                                             /*least_max_tokens=*/echo ? 0 : 1));
+  SHORTLIST_ASSIGN_OR_RETURN(asked.openai,
+                             ReadOpenAiRequest(service, fields, http.body, kDefaultMaxTokens,
+                                               /*least_max_tokens=*/echo ? 0 : 1));
   const std::optional<int64_t> logprobs = fields.OptionalInteger("logprobs", 0, kMaxTopLogprobs);
   SamplingParams& sampling = asked.openai.sampling.sampling;
   sampling.num_logprobs = logprobs.value_or(-1);

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/grammar_fields.h"
 #include "serve/http/api_error.h"
 #include "serve/http/target.h"
 #include "serve/model_name.h"
@@ -23,18 +25,6 @@ void ReadStreamOptions(JsonFields& fields, OpenAiRequest& request) {
   request.include_usage = members.Bool("include_usage", false);
   request.continuous_usage = members.Bool("continuous_usage_stats", false);
   members.Accept({"include_obfuscation"});  // padding that hides the length of a chunk
-  members.RefuseUnknown();
-  fields.Take(members.status());
-}
-
-void ReadResponseFormat(JsonFields& fields) {
-  const nlohmann::json* format = fields.Find("response_format");
-  if (format == nullptr) return;
-  JsonFields members(*format, "response_format.");
-  const std::string type = members.String("type", "", kMaxNameBytes);
-  if (members.status().ok() && type != "text") {
-    fields.Fail("response_format", "only {\"type\": \"text\"} is supported");
-  }
   members.RefuseUnknown();
   fields.Take(members.status());
 }
@@ -87,6 +77,7 @@ absl::Status CheckGenerates(const Service& service, const std::string& asked) {
 }  // namespace
 
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
+                                                const std::string& body,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens) {
   const std::string model = fields.String("model", "", kMaxNameBytes);
@@ -130,7 +121,7 @@ absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFiel
   if (request.rid.empty()) request.rid = NewRequestId();
   request.stream = fields.Bool("stream", false);
   ReadStreamOptions(fields, request);
-  ReadResponseFormat(fields);
+  sampling.grammar = ReadGrammar(fields, [&] { return ParseOrderedJson(body); });
   if (const std::optional<int64_t> best_of = fields.OptionalInteger("best_of", 1, kMaxChoices)) {
     if (*best_of != request.n) fields.Fail("best_of", "only as many as n are generated");
   }

@@ -23,11 +23,13 @@ struct OpenAiRequest {
   bool continuous_usage = false;  // of a choice so far, in each of its chunks
 };
 
-/// Reads the shared fields, and rejects invalid and unsupported ones. `default_max_tokens` is used
+/// Reads the shared fields, and rejects invalid and unsupported ones. `body` is the text of the
+/// object that has them. `default_max_tokens` is used
 /// if the client gives none; nullopt: the model's own, else the room in the context.
 /// `least_max_tokens` is the lower bound of a client's value. Rejects the name of another model as
 /// CheckModelName does, but that of an encoder with InvalidArgument.
 absl::StatusOr<OpenAiRequest> ReadOpenAiRequest(const Service& service, JsonFields& fields,
+                                                const std::string& body,
                                                 std::optional<int64_t> default_max_tokens,
                                                 int64_t least_max_tokens);
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "serve/grammar_fields.h"
 #include "serve/http/api_error.h"
 #include "serve/http/unknown_fields.h"
 #include "serve/openai/chat.h"
@@ -52,15 +53,24 @@ void CheckMetadata(JsonFields& fields) {
                            " bytes under names of at most ", kMaxKeyBytes));
 }
 
-/// Checks the members of "text" and "stream_options".
-absl::Status CheckNested(JsonFields& fields) {
-  if (const json* text = fields.Find("text")) {
-    JsonFields nested(*text, "text.");
-    nested.Refuse({"verbosity"}, "not supported");
-    nested.RefuseUnless("format", json{{"type", "text"}}, "only {\"type\": \"text\"} is supported");
-    nested.RefuseUnknown();
-    SHORTLIST_RETURN_IF_ERROR(nested.status());
+/// Returns what "text" says the output must follow; null: nothing.
+absl::StatusOr<std::shared_ptr<SharedGrammar>> ReadText(JsonFields& fields,
+                                                        const ordered_json& ordered) {
+  const json* const text = fields.Find("text");
+  if (text == nullptr) return nullptr;
+  JsonFields nested(*text, "text.");
+  nested.Refuse({"verbosity"}, "not supported");
+  std::shared_ptr<SharedGrammar> grammar;
+  if (nested.Find("format") != nullptr) {
+    grammar = ReadFormat(nested, "text.format", ordered["text"]["format"]);
   }
+  nested.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(nested.status());
+  return grammar;
+}
+
+/// Checks the members of "stream_options".
+absl::Status CheckNested(JsonFields& fields) {
   if (const json* options = fields.Find("stream_options")) {
     JsonFields nested(*options, "stream_options.");
     nested.Accept({"include_obfuscation"});
@@ -114,6 +124,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   ordered_json tools = ReadResponseTools(fields, ordered);
   ReadToolChoice(fields, /*has_tools=*/!tools.is_null());
   SHORTLIST_RETURN_IF_ERROR(CheckNested(fields));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<SharedGrammar> grammar, ReadText(fields, ordered));
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<std::string> effort, ReadEffort(fields));
   const auto max_tokens = fields.OptionalInteger("max_output_tokens", 1, kMaxCount);
   SHORTLIST_ASSIGN_OR_RETURN(json messages, ReadResponseMessages(fields));
@@ -132,8 +143,9 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
     asked.echoed["tools"] = ordered["tools"];
   }
   JsonFields chat_fields(chat);
-  SHORTLIST_ASSIGN_OR_RETURN(asked.openai, ReadOpenAiRequest(service, chat_fields, std::nullopt,
-                                                             /*least_max_tokens=*/1));
+  SHORTLIST_ASSIGN_OR_RETURN(asked.openai,
+                             ReadOpenAiRequest(service, chat_fields, http.body, std::nullopt,
+                                               /*least_max_tokens=*/1));
   const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
   absl::StatusOr<Chat> read = ReadChat(chat_fields, ordered_chat, encoder.chat_template());
   if (!read.ok()) return OfInput(read.status());
@@ -141,9 +153,13 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   asked.ignores_effort =
       effort.has_value() && !SetReasoningEffort(*effort, encoder.chat_template(), conversation);
   asked.request = asked.openai.sampling;
+  asked.request.grammar = std::move(grammar);
   AddChatStops(encoder, asked.request);
   asked.request.prompt = Share(std::move(conversation));
   asked.request.prompt_field = "input";
+  if (ordered.contains("text") && ordered["text"].is_object()) {
+    asked.echoed["text"] = ordered["text"];
+  }
   for (const char* name : {"instructions", "max_output_tokens", "metadata", "user"}) {
     const json* member = fields.Find(name);
     asked.echoed[name] = member == nullptr ? ordered_json() : ordered_json(*member);

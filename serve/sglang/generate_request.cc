@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "request/sampling_table.h"
+#include "serve/grammar_fields.h"
 #include "serve/http/json_fields.h"
 #include "serve/http/target.h"
 #include "serve/output.h"
@@ -20,13 +21,15 @@ using nlohmann::json;
 
 constexpr size_t kMaxDynamicTokenIds = 4096;
 
-/// Reads one object of "sampling_params" into `request`; returns its n.
-int64_t ReadSampling(JsonFields& fields, int64_t vocab_size, GenerateRequest& request) {
+/// Reads `params`, one object of "sampling_params", into `request`; returns its n.
+int64_t ReadSampling(const json& params, JsonFields& fields, int64_t vocab_size,
+                     GenerateRequest& request) {
   request.max_new_tokens = fields.Integer("max_new_tokens", 128, 0, kMaxCount);
   const SamplingParams defaults{.temperature = 1.0};  // SGLang's, not the model's
   request.sampling.temperature = ReadTemperature(fields, defaults.temperature, 100.0);
   request.sampling.min_new_tokens = fields.Integer("min_new_tokens", 0, 0, *request.max_new_tokens);
   ReadCommonSampling(fields, defaults, vocab_size, request);
+  request.grammar = ReadGrammar(fields, [&] { return nlohmann::ordered_json(params); });
   const int64_t n = fields.Integer("n", 1, 1, kMaxChoices);
   fields.Accept({"stream_interval"});  // each event is sent as soon as it has a token
   RefuseUnsupported(fields);
@@ -77,11 +80,9 @@ absl::StatusOr<std::vector<GenerateRequest>> MakeRequests(const json* params, Pr
   std::vector<GenerateRequest> requests;
   requests.reserve(count);
   for (size_t i = 0; i < (each ? count : 1); ++i) {
-    JsonFields fields(params == nullptr ? kNone
-                      : each            ? (*params)[i]
-                                        : *params,
-                      each ? absl::StrCat("sampling_params[", i, "].") : "sampling_params.");
-    const int64_t own_n = ReadSampling(fields, vocab_size, requests.emplace_back(base));
+    const json& own = params == nullptr ? kNone : each ? (*params)[i] : *params;
+    JsonFields fields(own, each ? absl::StrCat("sampling_params[", i, "].") : "sampling_params.");
+    const int64_t own_n = ReadSampling(own, fields, vocab_size, requests.emplace_back(base));
     if (i > 0 && own_n != n) fields.Fail("n", "not the same for all prompts");
     n = own_n;
     SHORTLIST_RETURN_IF_ERROR(fields.status());

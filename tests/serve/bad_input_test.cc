@@ -75,12 +75,14 @@ std::vector<Field> OpenAiFields() {
           {"priority", {"\"1\"", "1e300", "[]"}},
           {"cache_salt", kNoName},
           {"stream_options", {"1", "[]", "\"a\""}},
-          {"response_format", {"1", "\"text\"", "{\"type\": \"json_object\"}", "{\"type\": 1}"}},
+          {"response_format", {"1", "\"text\"", "{\"type\": \"xml\"}", "{\"type\": 1}"}},
           {"tools", {"[1]", "{\"a\": 1}"}},
           {"tool_choice", {"\"auto\"", "{}", "1"}},
           {"functions", {"[1]"}},
           {"modalities", {"[\"audio\"]", "\"text\"", "1"}},
-          {"regex", {"\"a\""}}};
+          {"regex", {"1", "\"(\"", "[\"a\"]"}},
+          {"guided_choice", {"1", "[1]"}},
+          {"guided_json", {"1", "\"{\"", "{\"a\": 1}"}}};
 }
 
 std::vector<RouteCase> Routes() {
@@ -148,8 +150,9 @@ std::vector<RouteCase> Routes() {
         {"sampling_params.include_stop_str_in_output", kNoBool},
         {"sampling_params.seed", {"1.5", "\"1\"", "1e300"}},
         {"sampling_params.sampling_seed", {"1.5", "\"1\"", "1e300"}},
-        {"sampling_params.json_schema", {"\"{}\"", "{\"a\": 1}"}},
-        {"sampling_params.regex", {"\"a\""}}}},
+        {"sampling_params.json_schema", {"\"{\"", "{\"a\": 1}"}},
+        {"sampling_params.ebnf", {"\"a\"", "1"}},
+        {"sampling_params.regex", {"\"(\"", "1"}}}},
       {"/tokenize",
        {{"prompt", "a"}},
        {{"prompt", {"1", "{}", "[]", "[1]", "true"}}, {"add_special_tokens", kNoBool}}},

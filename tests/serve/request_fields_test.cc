@@ -76,7 +76,7 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRejectedAtAnyDepth) {
   };
   for (const auto& [path, body, param, words] : kCases) ExpectRefused(path, body, param, words);
   // An empty object asks for the defaults of what is not done; null asks for nothing.
-  for (const char* name : {"guided_json", "structured_outputs", "web_search_options"}) {
+  for (const char* name : {"structured_outputs", "web_search_options"}) {
     ExpectRefused("/v1/chat/completions", With(kChat, {{name, json::object()}}), name, "");
   }
   ExpectRefused("/tokenize", {{"prompt", "a"}, {"add_specail_tokens", false}}, "add_specail_tokens",
@@ -93,13 +93,8 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRejectedAtAnyDepth) {
 
 TEST_F(RequestFieldsTest, FieldsThatChangeOutputAreRejectedByName) {
   Start();
-  const json everywhere = {{"regex", "a+"},
-                           {"json_schema", "{}"},
-                           {"structured_outputs", {{"regex", "a"}}},
-                           {"guided_json", {{"type", "object"}}},
-                           {"guided_regex", "a"},
-                           {"guided_choice", {"a"}},
-                           {"guided_grammar", "a"},
+  const json everywhere = {{"structural_tag", "{}"},
+                           {"guided_whitespace_pattern", " "},
                            {"use_beam_search", true},
                            {"prompt_logprobs", 0},
                            {"timeout", 5},
@@ -114,8 +109,7 @@ TEST_F(RequestFieldsTest, FieldsThatChangeOutputAreRejectedByName) {
                                   {"modalities", {"text", "audio"}},
                                   {"audio", {{"voice", "a"}}},
                                   {"prediction", {{"type", "content"}}},
-                                  {"web_search_options", {{"a", 1}}},
-                                  {"response_format", {{"type", "json_object"}}}});
+                                  {"web_search_options", {{"a", 1}}}});
   for (const auto& [name, value] : openai.items()) {
     ExpectRefused("/v1/chat/completions", With(kChat, {{name, value}}), name);
     ExpectRefused("/v1/completions", With(kCompletion, {{name, value}}), name);

@@ -17,6 +17,21 @@ ServeTest::ServeTest()
     : engine_(DemoTokenizer()),
       encoder_(DemoTokenizer(), std::nullopt, **FindConversation("zero_shot")) {}
 
+GrammarCompiler& DemoGrammars() {
+  static auto* const compiler = [] {
+    const Tokenizer& tokenizer = DemoTokenizer();
+    GrammarCompiler::Options options{
+        .end_ids = {TokenId{2}}, .encode = [](std::string_view) { return std::vector<TokenId>(); }};
+    for (int32_t id = 0; id < tokenizer.size(); ++id) {
+      options.tokens.push_back(tokenizer.IsSpecial(TokenId{id})
+                                   ? std::string_view()
+                                   : tokenizer.TokenBytes(TokenId{id}));
+    }
+    return new GrammarCompiler(std::move(options));
+  }();
+  return *compiler;
+}
+
 ServeTest::~ServeTest() {
   if (server_ == nullptr) return;
   if (thread_.joinable()) {
@@ -35,6 +50,7 @@ void ServeTest::Start(const std::function<void(Server::Options&)>& change) {
   options.generator = {.tokenizer = &DemoTokenizer(),
                        .prompt_encoder = &encoder_,
                        .stop_token_ids = {TokenId{2}},
+                       .grammars = &DemoGrammars(),
                        .context_length = 1024,
                        .router = engine_.stepper(),
                        .load = [this] { return engine_.Load(); },

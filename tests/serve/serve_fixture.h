@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "grammar/grammar_compiler.h"
 #include "serve/server.h"
 #include "tests/serve/fake_engine.h"
 #include "tests/serve/http/client.h"
@@ -16,6 +17,9 @@ namespace shortlist {
 
 /// The demo pair's tokenizer; opened once.
 const Tokenizer& DemoTokenizer();
+
+/// Compiles grammars for it; outputs end with its EOS.
+GrammarCompiler& DemoGrammars();
 
 /// A whole server over a FakeEngine, with the demo tokenizer and a context of 1024 tokens, under
 /// the name "demo". Its checks at the end: it still answers, and holds nothing.

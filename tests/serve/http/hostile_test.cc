@@ -307,7 +307,7 @@ TEST_F(HttpHostileTest, ErrorsQuoteLittleInput) {
         "GET / HTTP/1.1\r\nHost: t\r\n" + a + "\r\n\r\n", "GET / " + a + "\r\n\r\n",
         "GET /v1/models/" + a + " HTTP/1.1\r\nHost: t\r\n\r\n",
         PostRequest("/v1/completions", R"({"model": ")" + a + R"(", "prompt": "a"})"),
-        PostRequest("/generate", R"({"text": "a", "sampling_params": {"regex": ")" + a + "\"}}"),
+        PostRequest("/generate", R"({"text": "a", "sampling_params": {"regex": "()" + a + "\"}}"),
         PostRequest("/generate",
                     R"({"text": "a", "sampling_params": {"temperature": ")" + a + "\"}}"),
         PostRequest("/generate", a),

@@ -78,8 +78,8 @@ TEST_F(IgnoreUnknownFieldsTest, UnknownFieldsAreIgnoredAndReported) {
 TEST_F(IgnoreUnknownFieldsTest, KnownUnsupportedFieldsAreRejected) {
   StartIgnoring();
   HttpClient client = Connect();
-  json body = {{"prompt", "a"}, {"guided_regex", "a+"}, {"extra", 1}};
-  EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "guided_regex");
+  json body = {{"prompt", "a"}, {"structural_tag", "a"}, {"extra", 1}};
+  EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "structural_tag");
   body = {{"prompt", "a"}, {"max_tokens", -1}, {"extra", 1}};
   EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "max_tokens");
 }

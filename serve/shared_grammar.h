@@ -1,0 +1,38 @@
+#ifndef SHORTLIST_SERVE_SHARED_GRAMMAR_H_
+#define SHORTLIST_SERVE_SHARED_GRAMMAR_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "grammar/grammar_compiler.h"
+#include "grammar/grammar_spec.h"
+#include "request/token_constraint.h"
+
+namespace shortlist {
+
+/// The grammar that the generations of one request share: compiled once. Any thread.
+class SharedGrammar {
+ public:
+  /// `field` names the member of the request that has the grammar, for error messages.
+  SharedGrammar(GrammarSpec spec, std::string field)
+      : spec_(std::move(spec)), field_(std::move(field)) {}
+
+  /// InvalidArgument or Unimplemented, naming the field, for a grammar that cannot be followed.
+  /// `compiler` must be the same in all calls.
+  const absl::StatusOr<std::shared_ptr<const TokenConstraint>>& Compile(GrammarCompiler& compiler);
+
+ private:
+  std::mutex mutex_;
+  GrammarSpec spec_;
+  const std::string field_;
+  // Constant once set.
+  std::optional<absl::StatusOr<std::shared_ptr<const TokenConstraint>>> compiled_;
+};
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_SHARED_GRAMMAR_H_
