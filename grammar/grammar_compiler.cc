@@ -48,13 +48,17 @@ GrammarCompiler::GrammarCompiler(Options options)
     : heads_(std::make_shared<HeadCache>(std::make_shared<const TokenTrie>(options.tokens))),
       end_ids_(std::move(options.end_ids)),
       encode_(std::move(options.encode)),
-      max_bytes_(options.max_bytes) {}
+      max_bytes_(options.max_bytes),
+      max_used_bytes_(options.max_used_bytes) {}
 
 absl::StatusOr<std::shared_ptr<const TokenConstraint>> GrammarCompiler::Compile(
     const GrammarSpec& spec) {
   std::string key = KeyOf(spec);
   if (auto known = Find(key)) return known;
-  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const Grammar> grammar, MakeGrammar(spec));
+  SHORTLIST_RETURN_IF_ERROR(CheckUsed());
+  absl::StatusOr<std::shared_ptr<const Grammar>> made = MakeGrammar(spec);
+  if (!made.ok()) return absl::InvalidArgumentError(std::string(made.status().message()));
+  std::shared_ptr<const Grammar> grammar = *std::move(made);
   auto sets = std::make_shared<TokenSets>(std::move(grammar), heads_);
   std::shared_ptr<const TokenConstraint> constraint =
       std::make_shared<const GrammarConstraint>(sets, end_ids_, encode_);
@@ -77,9 +81,25 @@ std::shared_ptr<const TokenConstraint> GrammarCompiler::Find(const std::string& 
   return nullptr;
 }
 
+/// Many requests may wait, each with a grammar of its own.
+absl::Status GrammarCompiler::CheckUsed() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(used_, [](const std::weak_ptr<TokenSets>& sets) { return sets.expired(); });
+  int64_t num_bytes = 0;
+  for (const std::weak_ptr<TokenSets>& weak : used_) {
+    const std::shared_ptr<TokenSets> sets = weak.lock();
+    if (sets != nullptr) num_bytes += sets->grammar().num_bytes() + sets->num_bytes();
+  }
+  if (num_bytes < max_used_bytes_) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the grammars of requests take ", num_bytes,
+                                                   " bytes, more than ", max_used_bytes_,
+                                                   "; try again later"));
+}
+
 void GrammarCompiler::Keep(Kept kept) {
   constexpr size_t kMostKept = 256;  // Find() looks at each
   const std::lock_guard lock(mutex_);
+  used_.push_back(kept.sets);
   kept_.push_front(std::move(kept));
   int64_t num_bytes = 0;
   size_t count = 0;

@@ -29,12 +29,14 @@ class GrammarCompiler {
     std::vector<std::string_view> tokens;
     std::vector<TokenId> end_ids;  // tokens that end an output
     GrammarConstraint::Encode encode;
-    int64_t max_bytes = int64_t{256} << 20;  // of all grammars that are kept
+    int64_t max_bytes = int64_t{256} << 20;     // of the grammars that are kept
+    int64_t max_used_bytes = int64_t{1} << 30;  // of those too that only requests still use
   };
   explicit GrammarCompiler(Options options);
 
   /// The constraint of `spec`. InvalidArgument says what of it is malformed, not supported, or out
-  /// of bounds. ResourceExhausted if it does not fit in the memory of one grammar.
+  /// of bounds, or does not fit in the memory of one grammar. ResourceExhausted while all grammars
+  /// in use take max_used_bytes.
   absl::StatusOr<std::shared_ptr<const TokenConstraint>> Compile(const GrammarSpec& spec);
 
  private:
@@ -47,14 +49,16 @@ class GrammarCompiler {
   };
 
   std::shared_ptr<const TokenConstraint> Find(const std::string& key);
+  absl::Status CheckUsed();
   void Keep(Kept kept);
 
   const std::shared_ptr<HeadCache> heads_;
   const std::vector<TokenId> end_ids_;
   const GrammarConstraint::Encode encode_;
-  const int64_t max_bytes_;
+  const int64_t max_bytes_, max_used_bytes_;
   std::mutex mutex_;
-  std::list<Kept> kept_;  // the latest first
+  std::list<Kept> kept_;                        // the latest first
+  std::vector<std::weak_ptr<TokenSets>> used_;  // all that may live
 };
 
 }  // namespace shortlist

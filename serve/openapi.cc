@@ -52,6 +52,20 @@ const char kOtherSampling[] = R"json({
                 "items": {"type": "string", "minLength": 1, "maxLength": 16, "pattern": "\\S",
                           "description": "64 bytes of UTF-8"}},
   "allowed_token_ids": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+  "json_schema": {"anyOf": [{"type": "string"}, {"type": "object"}],
+                  "description": "What the output follows, one of: a JSON schema"},
+  "guided_json": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+  "regex": {"type": "string", "description": "a regular expression for the whole output"},
+  "guided_regex": {"type": "string"},
+  "ebnf": {"type": "string", "description": "a grammar with a rule root"},
+  "grammar": {"type": "string"},
+  "guided_grammar": {"type": "string"},
+  "guided_choice": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+  "structured_outputs": {"type": "object", "additionalProperties": false, "properties": {
+    "json": {"anyOf": [{"type": "string"}, {"type": "object"}]}, "regex": {"type": "string"},
+    "choice": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+    "grammar": {"type": "string"}, "json_object": {"type": "boolean"},
+    "disable_any_whitespace": {"type": "boolean"}}},
   "logit_bias": {"type": "object", "propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"},
                  "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}}
 })json";
@@ -240,6 +254,9 @@ std::string Responses() {
                   "properties": {"effort": {"type": ["string", "null"], "maxLength": 64,
                                             "description": "256 bytes of UTF-8"}}},
     "max_output_tokens": {"type": "integer", "minimum": 1},
+    "text": {"type": "object", "properties": {"format": {"type": "object", "required": ["type"],
+      "properties": {"type": {"enum": ["text", "json_object", "json_schema"]},
+                     "name": {"type": "string"}, "schema": {"type": "object"}}}}},
     "temperature": {"type": "number", "minimum": 0, "maximum": 2},
     "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     "stream": {"type": "boolean"}

@@ -10,7 +10,7 @@ const absl::StatusOr<std::shared_ptr<const TokenConstraint>>& SharedGrammar::Com
   const std::lock_guard lock(mutex_);
   if (compiled_.has_value()) return *compiled_;
   compiled_ = compiler.Compile(spec_);
-  if (!compiled_->ok()) {
+  if (!compiled_->ok() && !absl::IsResourceExhausted(compiled_->status())) {
     const absl::Status& status = compiled_->status();
     compiled_ = WithParam(
         absl::InvalidArgumentError(absl::StrCat(field_, ": ", std::string(status.message()))),

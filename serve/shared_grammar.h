@@ -21,7 +21,8 @@ class SharedGrammar {
   SharedGrammar(GrammarSpec spec, std::string field)
       : spec_(std::move(spec)), field_(std::move(field)) {}
 
-  /// InvalidArgument or Unimplemented, naming the field, for a grammar that cannot be followed.
+  /// InvalidArgument, naming the field, for a grammar that cannot be followed. Other errors of
+  /// GrammarCompiler::Compile.
   /// `compiler` must be the same in all calls.
   const absl::StatusOr<std::shared_ptr<const TokenConstraint>>& Compile(GrammarCompiler& compiler);
 

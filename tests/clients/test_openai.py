@@ -1,8 +1,12 @@
 """The openai package against /v1."""
 
+import json
 import math
+import re
+from typing import Literal
 
 import openai
+import pydantic
 import pytest
 import requests
 from processes import is_idle, shortlist_server, wait_until
@@ -140,7 +144,9 @@ def test_errors(client):
         ({"n": 100_000}, "n"),
         ({"logprobs": 99}, "logprobs"),
         ({"prompt": "word " * 5000}, "context"),
-        ({"extra_body": {"response_format": {"type": "json_object"}}}, "response_format"),
+        ({"extra_body": {"response_format": {"type": "xml"}}}, "response_format"),
+        ({"extra_body": {"guided_regex": "(a"}}, "guided_regex"),
+        ({"extra_body": {"guided_json": {"type": "array", "uniqueItems": True}}}, "uniqueItems"),
     ]:
         with pytest.raises(openai.BadRequestError, match=words):
             complete(client, **fields)
@@ -157,7 +163,7 @@ def test_fields_are_done_or_refused_by_name(client):
     word = max(text.split(), key=len)
     without = complete(client, extra_body={"bad_words": [word]}).choices[0].text
     assert without != text
-    for name, value in {"guided_regex": "a", "max_token": 3, "chat_template": "x"}.items():
+    for name, value in {"structural_tag": "a", "max_token": 3, "chat_template": "x"}.items():
         with pytest.raises(openai.BadRequestError, match=name):
             complete(client, extra_body={name: value})
         with pytest.raises(openai.BadRequestError, match=name):
@@ -166,6 +172,30 @@ def test_fields_are_done_or_refused_by_name(client):
          parallel_tool_calls=False, tool_choice="none", response_format={"type": "text"})
     sampled = complete(client, temperature=1.5, logprobs=1).choices[0].logprobs
     assert all(token in top for token, top in zip(sampled.tokens, sampled.top_logprobs))
+
+
+class Person(pydantic.BaseModel):
+    name: str = pydantic.Field(max_length=20)
+    age: int = pydantic.Field(ge=0, le=120)
+    tags: list[Literal["a", "b"]] = pydantic.Field(max_length=3)
+
+
+@pytest.mark.parametrize("temperature", [0, 0.8])
+def test_outputs_follow_what_is_asked(client, temperature):
+    many = {"max_tokens": 900, "temperature": temperature, "seed": 7}  # this model likes white space
+    reply = client.chat.completions.parse(model="demo", messages=MESSAGES, response_format=Person, **many)
+    assert isinstance(reply.choices[0].message.parsed, Person) and reply.choices[0].finish_reason == "stop"
+    with client.chat.completions.stream(model="demo", messages=MESSAGES, response_format=Person, **many) as stream:
+        assert stream.get_final_completion().choices[0].message.parsed == reply.choices[0].message.parsed
+    plain = chat(client, response_format={"type": "json_object"}, **many).choices[0]
+    assert plain.finish_reason == "length" or isinstance(json.loads(plain.message.content), dict)
+    assert client.responses.parse(model="demo", input="What is a list?", text_format=Person, temperature=temperature,
+                                  max_output_tokens=900).output_parsed
+    choice = complete(client, extra_body={"guided_choice": ["red", "blue"]}, **many).choices[0]
+    assert choice.text in ("red", "blue") and choice.finish_reason == "stop"
+    text = complete(client, extra_body={"structured_outputs": {"regex": "[A-Z]{3}-[0-9]{4}"}}, **many).choices[0].text
+    assert re.fullmatch("[A-Z]{3}-[0-9]{4}", text)
+    assert complete(client, extra_body={"grammar": 'root ::= "x"{4} ("y" | "z")'}, **many).choices[0].text[:4] == "xxxx"
 
 
 def test_client_that_goes_is_forgotten(client, server):

@@ -1,0 +1,95 @@
+#include "grammar/grammar_compiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace shortlist {
+namespace {
+
+using testing::HasSubstr;
+
+/// The tokens are the bytes; 0 ends an output.
+GrammarCompiler::Options ByteTokens() {
+  static const std::vector<std::string> bytes = [] {
+    std::vector<std::string> all(1);
+    for (int byte = 1; byte < 256; ++byte) all.push_back(std::string(1, static_cast<char>(byte)));
+    return all;
+  }();
+  return {.tokens = {bytes.begin(), bytes.end()},
+          .end_ids = {TokenId{0}},
+          .encode = [](std::string_view) { return std::vector<TokenId>(); }};
+}
+
+GrammarSpec Regex(const std::string& text) {
+  return {.kind = GrammarSpec::Kind::kRegex, .text = text};
+}
+
+bool Accepts(const TokenConstraint& grammar, const std::string& text) {
+  TokenConstraint::State state = grammar.Begin();
+  for (const char c : text) state = grammar.Next(state, TokenId{static_cast<uint8_t>(c)});
+  return grammar.Allows(state, TokenId{0});
+}
+
+TEST(GrammarCompilerTest, EveryKindIsCompiled) {
+  GrammarCompiler compiler(ByteTokens());
+  const auto accepts = [&](const GrammarSpec& spec, const std::string& text) {
+    const auto grammar = compiler.Compile(spec);
+    EXPECT_TRUE(grammar.ok()) << grammar.status();
+    return grammar.ok() && Accepts(**grammar, text);
+  };
+  EXPECT_TRUE(accepts(Regex("a+"), "aa"));
+  EXPECT_FALSE(accepts(Regex("a+"), "ab"));
+  EXPECT_TRUE(accepts({.kind = GrammarSpec::Kind::kEbnf, .text = "root ::= \"x\""}, "x"));
+  EXPECT_TRUE(accepts({.kind = GrammarSpec::Kind::kChoice, .choices = {"yes", "no"}}, "no"));
+  EXPECT_TRUE(accepts({}, R"({"a": 1})"));
+  EXPECT_FALSE(accepts({}, "1"));
+  GrammarSpec schema{.kind = GrammarSpec::Kind::kJsonSchema, .schema = {{"type", "array"}}};
+  EXPECT_TRUE(accepts(schema, "[1, 2]"));
+  schema.compact = true;
+  EXPECT_FALSE(accepts(schema, "[1, 2]"));
+  EXPECT_TRUE(accepts(schema, "[1,2]"));
+}
+
+TEST(GrammarCompilerTest, EqualSpecsShareOneGrammar) {
+  GrammarCompiler compiler(ByteTokens());
+  const auto first = *compiler.Compile(Regex("a"));
+  EXPECT_EQ(*compiler.Compile(Regex("a")), first);
+  EXPECT_NE(*compiler.Compile(Regex("b")), first);
+  EXPECT_NE(*compiler.Compile({.kind = GrammarSpec::Kind::kChoice, .choices = {"a"}}), first);
+}
+
+TEST(GrammarCompilerTest, MemoryOfGrammarsInUseIsBounded) {
+  GrammarCompiler::Options options = ByteTokens();
+  options.max_bytes = 1;  // keeps one alone
+  options.max_used_bytes = 300'000;
+  GrammarCompiler compiler(options);
+  std::vector<std::shared_ptr<const TokenConstraint>> used;
+  absl::Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) {
+    auto grammar = compiler.Compile(Regex("a{" + std::to_string(i) + "}"));
+    status = grammar.status();
+    if (grammar.ok()) used.push_back(*std::move(grammar));
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("more than 300000"));
+  used.clear();
+  EXPECT_TRUE(compiler.Compile(Regex("b")).ok());
+}
+
+TEST(GrammarCompilerTest, ErrorsAreTheInputs) {
+  GrammarCompiler compiler(ByteTokens());
+  for (const GrammarSpec& spec :
+       {Regex("("), GrammarSpec{.kind = GrammarSpec::Kind::kChoice},
+        GrammarSpec{.kind = GrammarSpec::Kind::kEbnf, .text = "root ::= root"},
+        GrammarSpec{.kind = GrammarSpec::Kind::kJsonSchema, .schema = 5},
+        GrammarSpec{.kind = GrammarSpec::Kind::kJsonSchema, .schema = {{"$ref", "#"}}}}) {
+    EXPECT_EQ(compiler.Compile(spec).status().code(), absl::StatusCode::kInvalidArgument)
+        << spec.text;
+  }
+}
+
+}  // namespace
+}  // namespace shortlist
