@@ -180,9 +180,9 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
   }
   config.vocab_size = vocab_size;
   if (quantize && IsQuantized(target.weight_dtype()) && *quantize != target.weight_dtype()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        source.path(), ": ", DTypeName(*quantize), " for the draft with a target in ",
-        DTypeName(target.weight_dtype()), ", whose head they share"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(source.path(), ": ", DTypeName(*quantize), " for the draft with a target in ",
+                     DTypeName(target.weight_dtype()), ", whose head they share"));
   }
   std::unique_ptr<Impl> impl;
   SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc(source.path(), [&] {

@@ -80,8 +80,8 @@ class Scheduler {
 
   /// Reports the result of a pass for `req`: keys and values of the first `cached_len` tokens are
   /// computed, and those of the first `shareable_len` may be shared (a drafter's are written too).
-  /// Inserts the prompt's slots into the tree as soon as they are computed, unless memory for that is
-  /// short. A prefilled request becomes running.
+  /// Inserts the prompt's slots into the tree as soon as they are computed, unless memory for that
+  /// is short. A prefilled request becomes running.
   void Computed(Req& req, int64_t cached_len, int64_t shareable_len);
 
   /// Releases `req` in any state and keeps its shareable part in the tree. Never throws.
