@@ -121,15 +121,14 @@ std::optional<GrammarSpec> Reader::FormatOf(JsonFields& fields, const char* name
     nested.Accept({"type", "name", "description", "strict", "json_schema"});
     if (nested.Find("schema") == nullptr) nested.Fail("schema", "is missing");
     nested.RefuseUnknown();
-    members.Take(nested.status());
     members.Accept({"name", "description", "strict", "schema"});
     if (nested.status().ok()) {
       const ordered_json& holder = is_nested ? ordered["json_schema"] : ordered;
-      const std::string place = absl::StrCat(name, ".schema");
-      if (auto schema = SchemaOf(members, place, holder["schema"])) {
+      if (auto schema = SchemaOf(nested, "schema", holder["schema"])) {
         spec = {.kind = GrammarSpec::Kind::kJsonSchema, .schema = *std::move(schema)};
       }
     }
+    members.Take(nested.status());
   } else if (members.status().ok() && type != "text") {
     members.Fail("type", "\"text\", \"json_object\" and \"json_schema\" are supported");
   }

@@ -143,6 +143,10 @@ TEST_F(GrammarFieldsTest, WhatCannotBeFollowedIsRejectedByName) {
             "structured_outputs.json_object",
             "already follows"},
            {{{"response_format", {{"type", "json_schema"}}}}, "response_format.schema", "missing"},
+           {{{"response_format",
+              {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", "{"}}}}}},
+            "response_format.json_schema.schema",
+            "not valid JSON"},
            {{{"response_format", {{"type", "xml"}}}}, "response_format.type", "json_schema"}}) {
     json body = c.members;
     body["prompt"] = "a";
