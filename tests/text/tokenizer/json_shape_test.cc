@@ -33,7 +33,8 @@ json::json_pointer PathOf(const json& names) {
 }
 
 TEST(JsonShapeTest, RejectsWhatTokenizersLibraryRejectsForMissingMember) {
-  for (const json& golden : Shapes()["cases"]) {
+  const json shapes = Shapes();
+  for (const json& golden : shapes["cases"]) {
     EXPECT_TRUE(CheckJsonShape(golden["document"]).ok()) << golden["document"];
     const json::json_pointer path = PathOf(golden["path"]);
     for (const auto& [name, value] : golden["document"][path].items()) {
@@ -43,13 +44,16 @@ TEST(JsonShapeTest, RejectsWhatTokenizersLibraryRejectsForMissingMember) {
       without[path].erase(name);
       const absl::Status status = CheckJsonShape(without);
       EXPECT_EQ(status.ok(), !is_needed) << path.to_string() << " without " << name;
-      if (is_needed) EXPECT_THAT(std::string(status.message()), HasSubstr("no \"" + name + "\""));
+      if (is_needed) {
+        EXPECT_THAT(std::string(status.message()), HasSubstr("no \"" + name + "\""));
+      }
     }
   }
 }
 
 TEST(JsonShapeTest, RejectsUnknownMembersAndWrongKinds) {
-  for (const json& document : Shapes()["rejected"]) {
+  const json shapes = Shapes();
+  for (const json& document : shapes["rejected"]) {
     EXPECT_EQ(CheckJsonShape(document).code(), absl::StatusCode::kInvalidArgument) << document;
   }
   EXPECT_THAT(std::string(CheckJsonShape({{"modle", json::object()}}).message()),
