@@ -34,6 +34,8 @@
 #include "serve/server.h"
 #include "text/chat/chat_template.h"
 #include "text/chat/prompt_encoder.h"
+#include "text/detokenizer.h"
+#include "text/reply/reply_format.h"
 #include "text/tokenizer.h"
 #include "vocab/active_vocab.h"
 #include "vocab/formats/list_file.h"
@@ -218,9 +220,18 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
       const std::unique_ptr<Engine> engine,
       Engine::Create(session->models(), decoding, flags.scheduler, encoders.Loops()));
   // Without a compiler, requests with a grammar are rejected.
+  const ReplyFormat reply_format =
+      encoder.chat_template() == nullptr
+          ? ReplyFormat()
+          : FindReplyFormat(encoder.chat_template()->source_with_tools());
+  const std::vector<TokenId> reply_marks =
+      FindControls(session->models().tokenizer(), ReplyMarks(reply_format));
   const absl::StatusOr<std::unique_ptr<GrammarCompiler>> grammars =
-      NewGrammarCompiler(session->models(), encoder.ChatStopTokenIds());
-  options.summary = Summary(flags, *session, *engine, encoder) + encoders.Summary();
+      NewGrammarCompiler(session->models(), encoder.ChatStopTokenIds(), reply_marks);
+  options.summary =
+      absl::StrCat(Summary(flags, *session, *engine, encoder),
+                   " tool_calls=", std::string(ToolFormatName(reply_format.tools)),
+                   " reasoning=", reply_format.has_reasoning(), encoders.Summary());
   options.generator = GeneratorOptions(*session, encoder, encoders, *engine);
   options.generator.grammars = grammars.ok() ? grammars->get() : nullptr;
   options.generator.vocab_of_client = [&clients](const std::string& client) {
@@ -228,6 +239,8 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
   };
   SHORTLIST_ASSIGN_OR_RETURN(options.service, DescribeService(flags, *session, *engine));
   options.service.chat_template = std::string(encoder.template_name());
+  options.service.reply_format = reply_format;
+  options.service.reply_marks = reply_marks;
   options.vocab = {.manager = engine->vocab(),
                    .sizer = engine->sizer(),
                    .clients = clients.get(),

@@ -10,7 +10,8 @@
 namespace shortlist {
 
 absl::StatusOr<std::unique_ptr<GrammarCompiler>> NewGrammarCompiler(
-    const Models& models, const std::vector<TokenId>& more_end_ids) {
+    const Models& models, const std::vector<TokenId>& more_end_ids,
+    const std::vector<TokenId>& shown_controls) {
   const Tokenizer& tokenizer = models.tokenizer();
   if (tokenizer.cleans_up_spaces() || tokenizer.strips_trailing_space()) {
     return absl::UnimplementedError(
@@ -22,6 +23,9 @@ absl::StatusOr<std::unique_ptr<GrammarCompiler>> NewGrammarCompiler(
     options.tokens.push_back(tokenizer.IsSpecial(TokenId{id})
                                  ? std::string_view()
                                  : tokenizer.NextBytes(TokenId{id}, at_start));
+  }
+  for (const TokenId id : shown_controls) {
+    if (Raw(id) < models.num_ids()) options.tokens[Raw(id)] = tokenizer.ControlPiece(id);
   }
   options.end_ids = models.stop_token_ids();
   options.end_ids.insert(options.end_ids.end(), more_end_ids.begin(), more_end_ids.end());

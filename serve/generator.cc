@@ -216,7 +216,8 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
                            .stop_after = request.stop_after,
                            .stop_token_ids = sampling.stop_token_ids,
                            .trims_stop = request.trims_stop,
-                           .skips_special_tokens = request.skips_special_tokens};
+                           .skips_special_tokens = request.skips_special_tokens,
+                           .shown_controls = std::move(request.shown_controls)};
   if (!text.stop.empty()) {
     // The router thread must detect stops at once, so it has a detokenizer of its own.
     auto own = std::make_shared<OutputText>(*options_.tokenizer, text);

@@ -58,7 +58,8 @@ struct GenerateRequest {
   int64_t stop_after = 0;            // a stop string counts only if it ends after this many tokens
   bool trims_stop = true;            // false: the stop string is part of the output
   bool skips_special_tokens = true;  // false: control tokens are written as they are spelled
-  bool speculates = true;            // false: no tokens are drafted for it
+  std::vector<TokenId> shown_controls;  // control tokens that are written in any case
+  bool speculates = true;               // false: no tokens are drafted for it
   // TokenizedGenerateReqInput::dynamic_token_ids; null: none.
   std::shared_ptr<const std::vector<TokenId>> dynamic_token_ids;
   int32_t priority = 0;                                        // larger goes first

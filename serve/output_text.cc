@@ -8,7 +8,7 @@ namespace shortlist {
 OutputText::OutputText(const Tokenizer& tokenizer, Options options)
     : options_(std::move(options)),
       detokenizer_(tokenizer, /*at_start=*/false,
-                   /*shows_controls=*/!options_.skips_special_tokens),
+                   /*shows_controls=*/!options_.skips_special_tokens, options_.shown_controls),
       matcher_(options_.stop) {}
 
 std::string OutputText::Append(TokenId id, std::string& text) {

@@ -22,6 +22,7 @@ class OutputText {
     std::vector<TokenId> stop_token_ids;  // tokens that end the output
     bool trims_stop = true;            // false: the stop string or stop token is part of the text
     bool skips_special_tokens = true;  // false: control tokens are written as they are spelled
+    std::vector<TokenId> shown_controls;  // control tokens that are never skipped
   };
 
   /// `tokenizer` must outlive this.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/ids.h"
 #include "io/model_source.h"
 #include "nlohmann/json.hpp"
 #include "request/sampling_params.h"
@@ -15,6 +16,7 @@
 #include "serve/http/route_table.h"
 #include "serve/http/worker_threads.h"
 #include "serve/metrics.h"
+#include "text/reply/reply_format.h"
 
 namespace shortlist {
 
@@ -32,6 +34,8 @@ struct Service {
   std::string model_type;                  // model_type of config.json
   std::vector<std::string> architectures;  // architectures of config.json
   std::string chat_template;               // description of what renders chats, for people
+  ReplyFormat reply_format;                // of the model that generates
+  std::vector<TokenId> reply_marks;        // control tokens that are marks of the format
   // The model's defaults, used by OpenAI's dialect.
   SamplingParams sampling{.temperature = 1.0};
   std::optional<int64_t> max_new_tokens;  // nullopt: the dialect's default

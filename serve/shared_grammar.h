@@ -21,6 +21,10 @@ class SharedGrammar {
   SharedGrammar(GrammarSpec spec, std::string field)
       : spec_(std::move(spec)), field_(std::move(field)) {}
 
+  /// What the output must follow. Precondition of both: Compile() was not called yet.
+  const GrammarSpec& spec() const { return spec_; }
+  void Replace(GrammarSpec spec) { spec_ = std::move(spec); }
+
   /// InvalidArgument, naming the field, for a grammar that cannot be followed. Other errors of
   /// GrammarCompiler::Compile.
   /// `compiler` must be the same in all calls.

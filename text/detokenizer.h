@@ -2,6 +2,7 @@
 #define SHORTLIST_TEXT_DETOKENIZER_H_
 
 #include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "text/space_cleaner.h"
@@ -19,8 +20,9 @@ class Detokenizer {
  public:
   /// `tokenizer` must outlive this object. `at_start`: the first id starts a text, so its added
   /// leading space is removed; false if the ids continue a prompt. `shows_controls`: writes control
-  /// tokens as they are spelled.
-  Detokenizer(const Tokenizer& tokenizer, bool at_start, bool shows_controls = false);
+  /// tokens as they are spelled; `shown`: some that are written in any case.
+  Detokenizer(const Tokenizer& tokenizer, bool at_start, bool shows_controls = false,
+              std::vector<TokenId> shown = {});
 
   /// Returns the text that `id` completes; may be empty.
   std::string Append(TokenId id);
@@ -33,10 +35,15 @@ class Detokenizer {
   const Tokenizer& tokenizer_;
   bool at_start_;
   bool shows_controls_;
-  SpaceCleaner cleaner_;  // used if the tokenizer's cleans_up_spaces()
-  std::string pending_;   // an incomplete, so far valid UTF-8 sequence of at most 3 bytes, or a
-                          // space that may end the text
+  std::vector<TokenId> shown_;  // few
+  SpaceCleaner cleaner_;        // used if the tokenizer's cleans_up_spaces()
+  std::string pending_;  // an incomplete, so far valid UTF-8 sequence of at most 3 bytes, or a
+                         // space that may end the text
 };
+
+/// Returns the control tokens of `tokenizer` that are spelled as one of `spellings`, ascending.
+std::vector<TokenId> FindControls(const Tokenizer& tokenizer,
+                                  const std::vector<std::string>& spellings);
 
 }  // namespace shortlist
 

@@ -7,7 +7,9 @@
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "serve/http/unknown_fields.h"
+#include "serve/openai/chat_message.h"
 #include "serve/openai/reply.h"
+#include "serve/openai/reply_plan.h"
 #include "serve/openai/request.h"
 #include "serve/openai/routes.h"
 #include "serve/openai/tools.h"
@@ -27,6 +29,7 @@ constexpr size_t kMaxRoleBytes = 64;
 struct Asked {
   OpenAiRequest openai;
   std::vector<GenerateRequest> requests;
+  ReplyPlan plan;
   bool ignores_effort = false;  // "reasoning_effort" was given and the template does not read it
 };
 
@@ -176,7 +179,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   const PromptEncoder& encoder = *service.generator->options().prompt_encoder;
   SHORTLIST_ASSIGN_OR_RETURN(
       Chat chat, ReadChat(fields, ParseOrderedJson(http.body), encoder.chat_template()));
-  ReadToolChoice(fields, /*has_tools=*/!chat.tools.is_null());
+  const ToolChoice choice = ReadToolChoice(fields, chat.tools);
   if (const auto effort = fields.OptionalString("reasoning_effort", kMaxNameBytes)) {
     const json* kwargs = fields.Find("chat_template_kwargs");
     if (kwargs != nullptr && kwargs->contains("reasoning_effort")) {
@@ -191,6 +194,8 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   GenerateRequest request = asked.openai.sampling;
   if (logprobs) request.sampling.num_logprobs = top.value_or(0);
   AddChatStops(encoder, request);
+  asked.plan = PlanReply(service, chat, choice, fields, request);
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
   request.prompt = Share(std::move(chat));
   request.prompt_field = "messages";
   asked.openai.sampling = request;
@@ -207,22 +212,64 @@ class ChatReply final : public OpenAiReply {
  public:
   ChatReply(const Service& service, const Asked& asked)
       : OpenAiReply(service, asked.openai,
-                    {"chatcmpl-", "chat.completion", "chat.completion.chunk"}) {}
+                    {"chatcmpl-", "chat.completion", "chat.completion.chunk"}),
+        plan_(asked.plan) {
+    for (int64_t i = 0; i < asked.openai.n; ++i) readers_.emplace_back(plan_);
+  }
 
  private:
-  ordered_json Choice(const Output& output, bool is_first) override {
-    ordered_json message = ordered_json::object();
-    if (is_first) message["role"] = "assistant";
-    message["content"] = output.text;
-    ordered_json choice = {{"index", output.last.index}};
-    choice[openai().stream ? "delta" : "message"] = std::move(message);
-    choice["logprobs"] = nullptr;
-    if (openai().sampling.sampling.num_logprobs >= 0) {
-      ordered_json content = ordered_json::array();
-      for (const OutputToken& token : output.tokens) content.push_back(Logprobs(token));
-      choice["logprobs"] = {{"content", std::move(content)}, {"refusal", nullptr}};
+  std::vector<ordered_json> Choices(const Output& output, bool is_first) override {
+    ReplyReader& reader = readers_[output.last.index];
+    const size_t num_calls_before = reader.calls().size();
+    const std::vector<ReplyPart> parts = reader.Read(output);
+    std::vector<ordered_json> messages;
+    if (openai().stream) {
+      messages = ChatDeltas(parts, num_calls_before);
+    } else {
+      messages.push_back(ChatMessage(reader));
     }
-    return choice;
+    const bool tells_logprobs = openai().sampling.sampling.num_logprobs >= 0;
+    // An event at least for the role, the end, and log-probabilities.
+    const bool is_owed =
+        is_first || output.last.finished || (tells_logprobs && !output.tokens.empty());
+    if (messages.empty() && is_owed) messages.push_back(ordered_json::object());
+    if (openai().stream && is_first) messages.front() = WithRole(messages.front());
+    std::vector<ordered_json> choices;
+    for (size_t i = 0; i < messages.size(); ++i) {
+      ordered_json choice = {{"index", output.last.index}};
+      choice[openai().stream ? "delta" : "message"] = std::move(messages[i]);
+      choice["logprobs"] = i == 0 && tells_logprobs ? AllLogprobs(output) : ordered_json();
+      const bool is_last = i + 1 == messages.size();
+      choice["finish_reason"] = is_last ? FinishReason(output.last, reader) : ordered_json();
+      choices.push_back(std::move(choice));
+    }
+    return choices;
+  }
+
+  std::optional<int64_t> NumReasoningTokens() const override {
+    if (!plan_.counts_reasoning()) return std::nullopt;
+    int64_t count = 0;
+    for (const ReplyReader& reader : readers_) count += reader.num_reasoning_tokens();
+    return count;
+  }
+
+  static ordered_json WithRole(const ordered_json& delta) {
+    ordered_json first = {{"role", "assistant"}, {"content", ""}};
+    first.update(delta);
+    return first;
+  }
+
+  ordered_json FinishReason(const GenerationEvent& last, const ReplyReader& reader) const {
+    ordered_json reason = OpenAiFinishReason(last);
+    // As in OpenAI's API, a call that the request named ends with "stop".
+    if (reason == "stop" && !reader.calls().empty() && !plan_.is_named) return "tool_calls";
+    return reason;
+  }
+
+  ordered_json AllLogprobs(const Output& output) const {
+    ordered_json content = ordered_json::array();
+    for (const OutputToken& token : output.tokens) content.push_back(Logprobs(token));
+    return {{"content", std::move(content)}, {"refusal", nullptr}};
   }
 
   ordered_json Logprob(TokenId id, float logprob) const {
@@ -244,6 +291,9 @@ class ChatReply final : public OpenAiReply {
     }
     return entry;
   }
+
+  const ReplyPlan& plan_;
+  std::vector<ReplyReader> readers_;  // by choice
 };
 
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,
@@ -254,6 +304,7 @@ awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
   if (asked->ignores_effort) NoteIgnored("reasoning_effort", response);
+  if (asked->plan.ignores_tools) NoteIgnored("tools", response);
   ChatReply reply(service, *asked);
   absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;

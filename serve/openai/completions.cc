@@ -166,7 +166,7 @@ class CompletionsReply final : public OpenAiReply {
 
  private:
   // A token's log-probability is sent with its event, even if its text is still withheld.
-  ordered_json Choice(const Output& output, bool is_first) override {
+  std::vector<ordered_json> Choices(const Output& output, bool is_first) override {
     const size_t index = output.last.index;
     const std::string echo =
         is_first && !asked_.echoes.empty() ? asked_.echoes[index / openai().n] : "";
@@ -177,7 +177,8 @@ class CompletionsReply final : public OpenAiReply {
       for (const OutputToken& token : output.tokens) logprobs.Add(token);
       choice["logprobs"] = std::move(logprobs).Json();
     }
-    return choice;
+    choice["finish_reason"] = OpenAiFinishReason(output.last);
+    return {std::move(choice)};
   }
 
   const Asked& asked_;

@@ -23,16 +23,23 @@ ordered_json OpenAiReply::Object(const char* kind) const {
           {"model", service_.model_name}};
 }
 
-ordered_json OpenAiReply::NextChoice(const Output& output) {
+std::vector<ordered_json> OpenAiReply::NextChoices(const Output& output) {
   const size_t index = output.last.index;
-  ordered_json choice = Choice(output, /*is_first=*/!begun_[index]);
-  begun_[index] = true;
-  choice["finish_reason"] = OpenAiFinishReason(output.last);
+  std::vector<ordered_json> choices = Choices(output, /*is_first=*/!begun_[index]);
+  if (!choices.empty()) begun_[index] = true;
   if (output.last.finished) {
     usage_.Add(output.last);
     ++num_finished_;
   }
-  return choice;
+  return choices;
+}
+
+ordered_json OpenAiReply::Usage() const {
+  ordered_json usage = usage_.Json();
+  if (const std::optional<int64_t> count = NumReasoningTokens()) {
+    usage["completion_tokens_details"] = {{"reasoning_tokens", *count}};
+  }
+  return usage;
 }
 
 /// Several choices have no metrics, as in vLLM.
@@ -46,20 +53,24 @@ std::string OpenAiReply::Event(GenerationEvent event) {
   if (!event.status.ok()) return ServerSentEvent(OpenAiErrorBody(event.status));
   Output output;
   Append(std::move(event), output);
-  ordered_json object = Object(names_.chunk);
-  object["choices"] = ordered_json::array({NextChoice(output)});
-  if (openai_.include_usage) object["usage"] = nullptr;
-  if (openai_.continuous_usage) {
-    OpenAiUsage usage(/*n=*/1);
-    usage.Add(output.last);
-    object["usage"] = usage.Json();
+  std::string bytes;
+  std::vector<ordered_json> choices = NextChoices(output);
+  for (size_t i = 0; i < choices.size(); ++i) {
+    ordered_json object = Object(names_.chunk);
+    object["choices"] = ordered_json::array({std::move(choices[i])});
+    if (openai_.include_usage) object["usage"] = nullptr;
+    if (openai_.continuous_usage) {
+      OpenAiUsage usage(/*n=*/1);
+      usage.Add(output.last);
+      object["usage"] = usage.Json();
+    }
+    if (!openai_.include_usage && i + 1 == choices.size()) AddMetrics(output.last, object);
+    bytes += ServerSentEvent(Dump(object));
   }
-  if (!openai_.include_usage) AddMetrics(output.last, object);
-  std::string bytes = ServerSentEvent(Dump(object));
   if (output.last.finished && num_finished_ == begun_.size() && openai_.include_usage) {
     ordered_json last = Object(names_.chunk);
     last["choices"] = ordered_json::array();
-    last["usage"] = usage_.Json();
+    last["usage"] = Usage();
     AddMetrics(output.last, last);
     bytes += ServerSentEvent(Dump(last));
   }
@@ -75,10 +86,10 @@ std::string OpenAiReply::Whole(std::vector<Output> outputs) {
   if (!outputs.empty()) AddMetrics(outputs.front().last, metrics);
   for (Output& output : outputs) {
     if (text.back() != '[') text += ',';
-    text += Dump(NextChoice(output));
+    text += Dump(NextChoices(output).front());
     output = {};
   }
-  ordered_json tail = {{"usage", usage_.Json()}};
+  ordered_json tail = {{"usage", Usage()}};
   tail.update(metrics);
   absl::StrAppend(&text, "],", Dump(tail).substr(1));
   return text;

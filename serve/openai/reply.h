@@ -2,6 +2,7 @@
 #define SHORTLIST_SERVE_OPENAI_REPLY_H_
 
 #include <boost/asio/awaitable.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,15 +37,19 @@ class OpenAiReply {
   /// `service` and `openai` must outlive this.
   OpenAiReply(const Service& service, const OpenAiRequest& openai, Names names);
 
-  /// Returns one choice: complete, or its new part. is_first: none of it was sent yet.
-  virtual nlohmann::ordered_json Choice(const Output& output, bool is_first) = 0;
+  /// Returns a choice: one object if it is complete, else those of its new parts, of which there
+  /// may be none before its end. is_first: none of it was sent yet.
+  virtual std::vector<nlohmann::ordered_json> Choices(const Output& output, bool is_first) = 0;
+  /// Number of reasoning tokens in all choices; nullopt: they are not counted.
+  virtual std::optional<int64_t> NumReasoningTokens() const { return std::nullopt; }
 
   const OpenAiRequest& openai() const { return openai_; }
   const Tokenizer& tokenizer() const { return *service_.generator->options().tokenizer; }
 
  private:
   nlohmann::ordered_json Object(const char* kind) const;
-  nlohmann::ordered_json NextChoice(const Output& output);
+  std::vector<nlohmann::ordered_json> NextChoices(const Output& output);
+  nlohmann::ordered_json Usage() const;
   void AddMetrics(const GenerationEvent& last, nlohmann::ordered_json& object) const;
   std::string Event(GenerationEvent event);
   std::string Whole(std::vector<Output> outputs);

@@ -72,10 +72,9 @@ absl::Status AddCall(const json& value, const std::string& where, json& messages
   const json call = {{"id", *id},
                      {"type", "function"},
                      {"function", {{"name", *name}, {"arguments", arguments.value_or("")}}}};
-  const bool goes_on = !messages.empty() && messages.back().contains("tool_calls");
-  if (!goes_on) {
-    messages.push_back({{"role", "assistant"}, {"tool_calls", json::array()}});
-  }
+  const bool goes_on = !messages.empty() && (messages.back().contains("tool_calls") ||
+                                             messages.back().contains("reasoning_content"));
+  if (!goes_on) messages.push_back({{"role", "assistant"}});
   messages.back()["tool_calls"].push_back(call);
   return absl::OkStatus();
 }
@@ -95,14 +94,42 @@ absl::StatusOr<json> ToolMessage(const json& value, const std::string& where) {
   return json{{"role", "tool"}, {"tool_call_id", *id}, {"content", std::move(content)}};
 }
 
+/// Adds the reasoning of a reply, which the assistant's next message or call goes on.
+absl::Status AddReasoning(const json& value, const std::string& where, json& messages) {
+  JsonFields item(value, where + ".");
+  std::string text;
+  for (const json& part : item.Find("content") == nullptr ? json::array() : value["content"]) {
+    if (!part.is_object() || !part.contains("text") || !part["text"].is_string()) {
+      item.Fail("content", "no list of {\"type\": \"reasoning_text\", \"text\": ...}");
+      break;
+    }
+    text += part["text"].get<std::string>();
+  }
+  // A summary is none of ours, and what is encrypted cannot be read.
+  item.Accept({"type", "id", "status", "summary", "encrypted_content"});
+  item.RefuseUnknown();
+  SHORTLIST_RETURN_IF_ERROR(item.status());
+  if (!text.empty()) messages.push_back({{"role", "assistant"}, {"reasoning_content", text}});
+  return absl::OkStatus();
+}
+
 /// Adds an item to the messages of a chat.
 absl::Status AddItem(const json& value, const std::string& where, json& messages) {
   const auto type = value.is_object() ? value.find("type") : value.end();
   if (type != value.end() && *type == "function_call") return AddCall(value, where, messages);
+  if (type != value.end() && *type == "reasoning") return AddReasoning(value, where, messages);
   const bool is_output = type != value.end() && *type == "function_call_output";
   SHORTLIST_ASSIGN_OR_RETURN(json message,
                              is_output ? ToolMessage(value, where) : ChatMessage(value, where));
-  messages.push_back(std::move(message));
+  const bool goes_on = message["role"] == "assistant" && !messages.empty() &&
+                       messages.back().contains("reasoning_content") &&
+                       !messages.back().contains("content") &&
+                       !messages.back().contains("tool_calls");
+  if (goes_on) {
+    messages.back()["content"] = std::move(message["content"]);
+  } else {
+    messages.push_back(std::move(message));
+  }
   return absl::OkStatus();
 }
 

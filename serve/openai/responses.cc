@@ -11,8 +11,10 @@
 #include "serve/http/api_error.h"
 #include "serve/http/unknown_fields.h"
 #include "serve/openai/chat.h"
+#include "serve/openai/reply_plan.h"
 #include "serve/openai/request.h"
 #include "serve/openai/response_input.h"
+#include "serve/openai/response_writer.h"
 #include "serve/openai/routes.h"
 #include "serve/openai/tools.h"
 #include "serve/openapi.h"
@@ -31,6 +33,7 @@ constexpr size_t kMaxPairs = 16, kMaxKeyBytes = 64, kMaxValueBytes = 512;
 struct Asked {
   OpenAiRequest openai;
   GenerateRequest request;
+  ReplyPlan plan;
   bool ignores_effort = false;  // "reasoning.effort" was given and the template does not read it
   ordered_json echoed;          // members of the request that its response repeats
 };
@@ -86,8 +89,7 @@ absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
   if (reasoning == nullptr) return std::nullopt;
   JsonFields members(*reasoning, "reasoning.");
   std::optional<std::string> effort = members.OptionalString("effort", kMaxNameBytes);
-  members.Refuse({"summary", "generate_summary"},
-                 "not supported: reasoning is not separated from the output");
+  members.Refuse({"summary", "generate_summary"}, "not supported: reasoning is not summarised");
   members.RefuseUnknown();
   SHORTLIST_RETURN_IF_ERROR(members.status());
   return effort;
@@ -97,9 +99,10 @@ absl::StatusOr<std::optional<std::string>> ReadEffort(JsonFields& fields) {
 void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
                  "prompt_cache_retention", "parallel_tool_calls"});
-  fields.Refuse({"store", "previous_response_id", "conversation", "background", "prompt", "include",
-                 "max_tool_calls", "context_management"},
-                "not supported: this server keeps no responses and calls no tools");
+  fields.Refuse(
+      {"store", "previous_response_id", "conversation", "background", "prompt", "include",
+       "max_tool_calls", "context_management"},
+      "not supported: this server keeps no responses, and tools are called by its clients");
   fields.Refuse({"top_logprobs"}, "not supported");
   fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
   fields.OptionalString("user", kMaxNameBytes);
@@ -122,7 +125,7 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   AcceptOrRefuseOthers(fields);
   const ordered_json ordered = ParseOrderedJson(http.body);
   ordered_json tools = ReadResponseTools(fields, ordered);
-  ReadToolChoice(fields, /*has_tools=*/!tools.is_null());
+  const ToolChoice choice = ReadToolChoice(fields, tools);
   SHORTLIST_RETURN_IF_ERROR(CheckNested(fields));
   SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<SharedGrammar> grammar, ReadText(fields, ordered));
   SHORTLIST_ASSIGN_OR_RETURN(const std::optional<std::string> effort, ReadEffort(fields));
@@ -155,11 +158,14 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   asked.request = asked.openai.sampling;
   asked.request.grammar = std::move(grammar);
   AddChatStops(encoder, asked.request);
+  asked.plan = PlanReply(service, conversation, choice, fields, asked.request);
+  SHORTLIST_RETURN_IF_ERROR(fields.status());
   asked.request.prompt = Share(std::move(conversation));
   asked.request.prompt_field = "input";
   if (ordered.contains("text") && ordered["text"].is_object()) {
     asked.echoed["text"] = ordered["text"];
   }
+  if (const json* given = fields.Find("tool_choice")) asked.echoed["tool_choice"] = *given;
   for (const char* name : {"instructions", "max_output_tokens", "metadata", "user"}) {
     const json* member = fields.Find(name);
     asked.echoed[name] = member == nullptr ? ordered_json() : ordered_json(*member);
@@ -169,143 +175,6 @@ absl::StatusOr<Asked> Parse(const Service& service, const HttpRequest& http) {
   return asked;
 }
 
-/// Writes the response to one request, complete or as typed events.
-class ResponseWriter {
- public:
-  ResponseWriter(const Service& service, const Asked& asked)
-      : service_(service), asked_(asked), created_at_(UnixNow()) {}
-
-  /// Returns new output, within the events that clients expect around it.
-  std::string Events(GenerationEvent event) {
-    std::string bytes = num_events_ == 0 ? Beginning() : "";
-    const std::string delta = event.text;
-    Append(std::move(event), output_);
-    if (!delta.empty()) {
-      bytes += Event("response.output_text.delta",
-                     Place({{"delta", delta}, {"logprobs", ordered_json::array()}}));
-    }
-    if (output_.last.finished) bytes += End();
-    return bytes;
-  }
-
-  std::string Whole(Output output) {
-    output_ = std::move(output);
-    return Dump(Response(Status()));
-  }
-
- private:
-  const char* Status() const {
-    if (!output_.last.status.ok()) return "failed";
-    return output_.last.finish_reason == FinishReason::kLength ? "incomplete" : "completed";
-  }
-
-  std::string Beginning() {
-    std::string bytes = Event("response.created", Single("response", Response("in_progress")));
-    bytes += Event("response.in_progress", Single("response", Response("in_progress")));
-    ordered_json item = Item("in_progress");
-    item["content"] = ordered_json::array();
-    bytes += Event("response.output_item.added", {{"output_index", 0}, {"item", std::move(item)}});
-    return bytes + Event("response.content_part.added", Place({{"part", Part()}}));
-  }
-
-  std::string End() {
-    const std::string status = Status();
-    std::string bytes;
-    if (status != "failed") {
-      bytes += Event("response.output_text.done",
-                     Place({{"text", output_.text}, {"logprobs", ordered_json::array()}}));
-      bytes += Event("response.content_part.done", Place({{"part", Part()}}));
-      bytes +=
-          Event("response.output_item.done", {{"output_index", 0}, {"item", Item(status.c_str())}});
-    }
-    return bytes +
-           Event(absl::StrCat("response.", status), Single("response", Response(status.c_str())));
-  }
-
-  static ordered_json Single(const char* name, ordered_json value) {
-    ordered_json object = ordered_json::object();
-    object[name] = std::move(value);
-    return object;
-  }
-
-  std::string Event(const std::string& type, const ordered_json& members) {
-    ordered_json event = {{"type", type}, {"sequence_number", num_events_++}};
-    event.update(members);
-    return absl::StrCat("event: ", type, "\n", ServerSentEvent(Dump(event)));
-  }
-
-  /// Returns `members` after the members that locate them in the response.
-  ordered_json Place(const ordered_json& members) const {
-    ordered_json place = {{"item_id", ItemId()}, {"output_index", 0}, {"content_index", 0}};
-    place.update(members);
-    return place;
-  }
-
-  std::string ItemId() const { return absl::StrCat("msg_", asked_.openai.rid); }
-
-  ordered_json Part() const {
-    return {{"type", "output_text"},
-            {"text", output_.text},
-            {"annotations", ordered_json::array()},
-            {"logprobs", ordered_json::array()}};
-  }
-
-  ordered_json Item(const char* status) const {
-    ordered_json item = {
-        {"id", ItemId()}, {"type", "message"}, {"status", status}, {"role", "assistant"}};
-    item["content"] = ordered_json::array({Part()});
-    return item;
-  }
-
-  ordered_json Usage() const {
-    const GenerationEvent& last = output_.last;
-    return {{"input_tokens", last.prompt_tokens},
-            {"input_tokens_details", {{"cached_tokens", last.cached_tokens}}},
-            {"output_tokens", last.completion_tokens},
-            {"output_tokens_details", {{"reasoning_tokens", 0}}},
-            {"total_tokens", last.prompt_tokens + last.completion_tokens}};
-  }
-
-  ordered_json Response(const std::string& status) const {
-    const bool has_ended = status != "in_progress";
-    ordered_json response = {{"id", absl::StrCat("resp_", asked_.openai.rid)},
-                             {"object", "response"},
-                             {"created_at", created_at_},
-                             {"status", status},
-                             {"error", nullptr},
-                             {"incomplete_details", nullptr},
-                             {"model", service_.model_name},
-                             {"output", ordered_json::array()},
-                             {"parallel_tool_calls", false},
-                             {"previous_response_id", nullptr},
-                             {"store", false},
-                             {"text", {{"format", {{"type", "text"}}}}},
-                             {"tool_choice", "none"},
-                             {"tools", ordered_json::array()},
-                             {"truncation", "disabled"},
-                             {"usage", nullptr}};
-    response.update(asked_.echoed);
-    if (status == "failed") {
-      response["error"] = {{"code", "server_error"},
-                           {"message", std::string(output_.last.status.message())}};
-    }
-    if (status == "incomplete") {
-      response["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    }
-    if (has_ended) {
-      response["output"].push_back(Item(status == "failed" ? "incomplete" : status.c_str()));
-      response["usage"] = Usage();
-    }
-    return response;
-  }
-
-  const Service& service_;
-  const Asked& asked_;
-  const int64_t created_at_;
-  Output output_;
-  int64_t num_events_ = 0;
-};
-
 awaitable<absl::Status> Respond(const Service& service, const HttpRequest& http,
                                 HttpResponse& response) {
   const auto parse = [&] { return Parse(service, http); };
@@ -314,12 +183,15 @@ awaitable<absl::Status> Respond(const Service& service, const HttpRequest& http,
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
   if (asked->ignores_effort) NoteIgnored("reasoning.effort", response);
+  if (asked->plan.ignores_tools) NoteIgnored("tools", response);
   std::vector<GenerateRequest> requests;
   requests.push_back(std::move(asked->request));
   absl::StatusOr<std::unique_ptr<Generation>> generation =
       service.generator->Start(std::move(requests), http.client, asked->openai.rid);
   if (!generation.ok()) co_return generation.status();
-  ResponseWriter writer(service, *asked);
+  ResponseWriter writer(
+      asked->plan,
+      {.rid = asked->openai.rid, .model = service.model_name, .echoed = std::move(asked->echoed)});
   if (asked->openai.stream) {
     StreamFormat format;
     format.format = [&writer](GenerationEvent event) { return writer.Events(std::move(event)); };
@@ -330,7 +202,7 @@ awaitable<absl::Status> Respond(const Service& service, const HttpRequest& http,
   absl::StatusOr<std::vector<Output>> outputs = co_await CollectOutputs(**generation, 1);
   if (!outputs.ok()) co_return outputs.status();
   Record(outputs->front().last, response.record());
-  std::string body = writer.Whole(std::move(outputs->front()));
+  std::string body = writer.Whole(outputs->front());
   co_await response.Send(200, kJsonType, std::move(body));
   co_return absl::OkStatus();
 }

@@ -1,12 +1,16 @@
 #include "serve/openai/tools.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "serve/http/api_error.h"
+#include "serve/sampling_fields.h"
 
 namespace shortlist {
 namespace {
@@ -15,6 +19,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxTools = 128;
+
+bool IsOfName(char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.'; }
 
 absl::Status Refused(const std::string& field, std::string_view why) {
   return WithParam(absl::InvalidArgumentError(absl::StrCat(field, ": ", std::string(why))), field);
@@ -27,6 +33,75 @@ absl::StatusOr<ordered_json> ParseArguments(const std::string& text, const std::
   if (!value.ok()) return WithParam(value.status(), field);
   if (!value->is_object()) return Refused(field, "no JSON object");
   return ParseOrderedJson(text);
+}
+
+/// Records an error for the first tool that cannot be called.
+void CheckCallable(JsonFields& fields, const ordered_json& tools) {
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const json tool = tools[i];
+    const std::string place = absl::StrCat("tools[", i, "]");
+    JsonFields members(tool, place + ".");
+    if (members.String("type", "function", kMaxNameBytes) != "function") {
+      members.Fail("type", "only \"function\" is supported");
+    }
+    const json* const function = members.Find("function");
+    if (function == nullptr) members.Fail("function", "missing");
+    fields.Take(members.status());
+    if (!fields.status().ok()) return;
+    JsonFields parts(*function, place + ".function.");
+    const std::string name = parts.String("name", "", kMaxNameBytes);
+    const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), IsOfName);
+    if (!is_name) parts.Fail("name", "no name of letters, digits, \"_\", \"-\" and \".\"");
+    const json* const parameters = parts.Find("parameters");
+    if (parameters != nullptr && !parameters->is_object()) {
+      parts.Fail("parameters", "no JSON schema of an object");
+    }
+    fields.Take(parts.status());
+  }
+}
+
+/// Returns the name in {"type": "function", "function": {"name": ...}} or {"type": "function",
+/// "name": ...}; nullopt: it is neither.
+std::optional<std::string> ChosenName(const json& chosen) {
+  if (!chosen.is_object() || chosen.value("type", json()) != "function") return std::nullopt;
+  const auto function = chosen.find("function");
+  const json& holder = function == chosen.end() ? chosen : *function;
+  if (!holder.is_object() || !holder.contains("name") || !holder["name"].is_string()) {
+    return std::nullopt;
+  }
+  return holder["name"].get<std::string>();
+}
+
+/// Reduces the callable tools to those that `given`, an object, names.
+void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
+  std::vector<json> chosen = {given};
+  choice.is_named = true;
+  if (given.value("type", json()) == "allowed_tools") {
+    const json& holder = given.contains("allowed_tools") ? given["allowed_tools"] : given;
+    const bool is_list =
+        holder.is_object() && holder.contains("tools") && holder["tools"].is_array();
+    const json mode = is_list ? holder.value("mode", json("auto")) : json();
+    if (mode != "auto" && mode != "required") {
+      return fields.Fail("tool_choice", "allowed_tools wants a mode, auto or required, and tools");
+    }
+    choice.is_named = false;
+    choice.is_required = mode == "required";
+    chosen = holder["tools"].get<std::vector<json>>();
+  }
+  ordered_json callable = ordered_json::array();
+  for (const json& entry : chosen) {
+    const std::optional<std::string> name = ChosenName(entry);
+    if (!name) return fields.Fail("tool_choice", "no {\"type\": \"function\"} with a name");
+    const auto found =
+        std::find_if(choice.callable.begin(), choice.callable.end(),
+                     [&](const ordered_json& tool) { return tool["function"]["name"] == *name; });
+    if (found == choice.callable.end()) {
+      return fields.Fail("tool_choice", absl::StrCat("no tool has the name `", *name, "`"));
+    }
+    callable.push_back(*found);
+  }
+  if (callable.empty()) return fields.Fail("tool_choice", "allowed_tools names no tool");
+  choice.callable = std::move(callable);
 }
 
 }  // namespace
@@ -52,14 +127,28 @@ ordered_json ReadTools(JsonFields& fields, const ordered_json& ordered,
   return ordered["tools"];
 }
 
-void ReadToolChoice(JsonFields& fields, bool has_tools) {
-  const json* choice = fields.Find("tool_choice");
-  if (choice != nullptr && *choice != "none") {
-    return fields.Fail("tool_choice", "only \"none\" is supported: calls are not parsed here");
+ToolChoice ReadToolChoice(JsonFields& fields, const ordered_json& tools) {
+  ToolChoice choice;
+  choice.is_parallel = fields.Bool("parallel_tool_calls", true);
+  const json* const value = fields.Find("tool_choice");
+  const json given = value == nullptr ? json(tools.is_null() ? "none" : "auto") : *value;
+  if (given == "none") return choice;
+  if (tools.is_null() && given == "auto") return choice;  // clients send it with every request
+  if (tools.is_null()) {
+    fields.Fail("tool_choice", "there are no tools to choose from");
+    return choice;
   }
-  if (choice != nullptr || !has_tools) return;
-  fields.Fail("tools",
-              "not supported without \"tool_choice\": \"none\": calls are not parsed here");
+  CheckCallable(fields, tools);
+  choice.callable = tools;
+  if (given == "auto") return choice;
+  choice.is_required = true;
+  if (given == "required") return choice;
+  if (!given.is_object()) {
+    fields.Fail("tool_choice", "neither \"auto\", \"none\", \"required\" nor a tool");
+    return choice;
+  }
+  ReadChosen(fields, given, choice);
+  return choice;
 }
 
 absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const std::string& where,
@@ -82,10 +171,12 @@ absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const st
     if (!is_named) return Refused(place, "no object with a \"name\"");
     if (!function.contains("arguments")) continue;
     ordered_json& arguments = function["arguments"];
-    if (arguments.is_object()) continue;
     const std::string name = absl::StrCat(place, ".arguments");
-    if (!arguments.is_string()) return Refused(name, "neither a text nor an object");
-    SHORTLIST_ASSIGN_OR_RETURN(arguments, ParseArguments(arguments.get<std::string>(), name));
+    if (arguments.is_string()) {
+      SHORTLIST_ASSIGN_OR_RETURN(arguments, ParseArguments(arguments.get<std::string>(), name));
+    }
+    if (!arguments.is_object()) return Refused(name, "neither a text nor an object");
+    if (chat_template->reads_argument_text()) arguments = arguments.dump();
   }
   return calls;
 }

@@ -16,17 +16,29 @@ namespace shortlist {
 bool Spells(const ChatTemplate* chat_template, std::string_view word);
 
 /// Returns "tools" of a request for the template, with the key order of `ordered`; null: none.
-/// Records an error if they are not a list of at most 128 objects, or if the template reads none.
+/// Records an error if it is no list of at most 128 objects, or the template reads none.
 nlohmann::ordered_json ReadTools(JsonFields& fields, const nlohmann::ordered_json& ordered,
                                  const ChatTemplate* chat_template);
 
-/// Reads "tool_choice". Only "none" is supported, and it is required next to tools: the model's
-/// output is not searched for calls.
-void ReadToolChoice(JsonFields& fields, bool has_tools);
+/// What a request says of the calls in its reply.
+struct ToolChoice {
+  nlohmann::ordered_json callable;  // the tools that may be called; null: calls are not looked for
+  bool is_required = false;         // at least one call must be made
+  bool is_named = false;            // of the one tool that the request names
+  bool is_parallel = true;          // more than one call may be made
+
+  bool has_calls() const { return !callable.is_null(); }
+};
+
+/// Reads "tool_choice" and "parallel_tool_calls". `tools` as from ReadTools(). Both forms are read:
+/// {"type": "function", "function": {"name": ...}} and, of responses, {"type": "function", "name":
+/// ...}. Records an error for a choice among tools that are not there, and for tools that cannot be
+/// called: without a valid name, with parameters that are no object, or not of the type "function".
+ToolChoice ReadToolChoice(JsonFields& fields, const nlohmann::ordered_json& tools);
 
 /// Returns "tool_calls" of an assistant's message, with the key order of `ordered`. Each
-/// "arguments" is replaced by the object that its text contains, which is what templates read, as
-/// in transformers and vLLM. `where` names the message. InvalidArgument if it is not a list of
+/// "arguments" is replaced by the object that its text contains, as in transformers and vLLM, or by
+/// a text if the template reads no object. `where` names the message. InvalidArgument if it is not a list of
 /// calls, or the template reads none.
 absl::StatusOr<nlohmann::ordered_json> ReadToolCalls(const nlohmann::ordered_json& ordered,
                                                      const std::string& where,

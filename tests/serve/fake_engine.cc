@@ -1,6 +1,7 @@
 #include "tests/serve/fake_engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -25,6 +26,10 @@ EngineLoad FakeEngine::Load() const {
 
 TokenId FakeEngine::Next(const std::vector<TokenId>& prompt, uint64_t seed,
                          int64_t position) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!said_.empty()) return said_[std::min<size_t>(position, said_.size() - 1)];
+  }
   uint64_t hash = 1469598103934665603u ^ seed;
   for (const TokenId id : prompt) hash = (hash ^ static_cast<uint64_t>(Raw(id))) * 1099511628211u;
   hash = (hash ^ static_cast<uint64_t>(position)) * 1099511628211u;
@@ -39,6 +44,18 @@ std::vector<TokenId> FakeEngine::Output(const std::vector<TokenId>& prompt, uint
   std::vector<TokenId> output;
   for (int64_t i = 0; i < count; ++i) output.push_back(Next(prompt, seed, i));
   return output;
+}
+
+void FakeEngine::Say(const std::string& text) {
+  std::array<TokenId, 256> of_byte;
+  for (int32_t id = 0; id < tokenizer_.size(); ++id) {
+    if (!tokenizer_.IsByteToken(TokenId{id})) continue;
+    of_byte[static_cast<uint8_t>(tokenizer_.TokenBytes(TokenId{id}).front())] = TokenId{id};
+  }
+  const std::lock_guard lock(mutex_);
+  said_.clear();
+  for (const char c : text) said_.push_back(of_byte[static_cast<uint8_t>(c)]);
+  said_.push_back(*tokenizer_.eos());
 }
 
 BatchTokenIdOut FakeEngine::Step(std::vector<RouterMessage> messages) {

@@ -42,6 +42,10 @@ class FakeEngine {
   std::vector<TokenId> Output(const std::vector<TokenId>& prompt, uint64_t seed,
                               int64_t count) const;
 
+  /// From now on every output is `text`, a token for each byte, then an end-of-text token. Any
+  /// thread.
+  void Say(const std::string& text);
+
   std::atomic<int64_t> num_waiting_tokens = 0;  // as the scheduler reports them
   std::atomic<bool> holds = false;  // a step that has begun waits until this is false again
   std::atomic<int64_t> num_held = 0;
@@ -73,6 +77,7 @@ class FakeEngine {
   std::map<std::string, Running> running_;
   mutable std::mutex mutex_;
   std::vector<Arrival> arrivals_;
+  std::vector<TokenId> said_;  // empty: outputs are functions of their prompts
 };
 
 }  // namespace shortlist

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "text/chat/final_message.h"
 #include "text/chat/special_tokens.h"
+#include "text/chat/tool_probe.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 
@@ -172,38 +173,6 @@ std::tm LocalTime() {
   return now;
 }
 
-/// Content of the "tool" message in ChatsWithTool(), which returns short chats with and without
-/// tools.
-constexpr char kToolContent[] = "xToolSaysx";
-
-std::vector<Chat> ChatsWithTool() {
-  const ordered_json user = {{"role", "user"}, {"content", "q"}};
-  const ordered_json call = {{"id", "c"},
-                             {"type", "function"},
-                             {"function", {{"name", "f"}, {"arguments", ordered_json::object()}}}};
-  const ordered_json assistant = {
-      {"role", "assistant"}, {"content", ""}, {"tool_calls", ordered_json::array({call})}};
-  const ordered_json tool = {
-      {"role", "tool"}, {"content", kToolContent}, {"tool_call_id", "c"}, {"name", "f"}};
-  std::vector<Chat> chats;
-  for (const ordered_json& tools : {ordered_json(), ordered_json::array()}) {
-    chats.push_back({.messages = ordered_json::array({user, tool}), .tools = tools});
-    chats.push_back({.messages = ordered_json::array({user, assistant, tool}), .tools = tools});
-  }
-  return chats;
-}
-
-bool RendersWithoutToolContent(const ChatTemplate& chat_template) {
-  bool renders = false;
-  for (const Chat& chat : ChatsWithTool()) {
-    const auto rendered = chat_template.Render(chat);
-    if (!rendered.ok()) continue;
-    if (rendered->text.find(kToolContent) != std::string::npos) return false;
-    renders = true;
-  }
-  return renders;
-}
-
 }  // namespace
 
 struct ChatTemplate::Parsed {
@@ -250,6 +219,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
   result.special_tokens_ = std::move(special_tokens);
   result.ignores_tool_role_ = !result.KnowsRole("\"tool\"") && !result.KnowsRole("'tool'") &&
                               RendersWithoutToolContent(result);
+  result.reads_argument_text_ = result.KnowsRole("arguments") && ReadsArgumentText(result);
   // A template reads the text of a part by its key, so one that never spells "text" reads no parts.
   if (result.source_.find("text") == std::string::npos) return result;
   for (const char* role : {"system", "user", "assistant", "tool"}) {
@@ -296,6 +266,11 @@ absl::StatusOr<RenderedChat> ChatTemplate::Render(const Chat& chat) const {
   const auto text = jinja::Render(parsed->block, variables, chat.now ? *chat.now : LocalTime());
   if (!text.ok()) return WithOrigin(text.status(), "chat template");
   return RenderedChat{text->bytes(), text->content()};
+}
+
+const std::string& ChatTemplate::source_with_tools() const {
+  const auto found = templates_.find("tool_use");
+  return found != templates_.end() && found->second.ok() ? (*found->second)->source : source_;
 }
 
 bool ChatTemplate::KnowsRole(std::string_view name) const {

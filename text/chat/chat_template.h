@@ -81,12 +81,18 @@ class ChatTemplate {
   /// not render; Render then reports why.
   bool IgnoresToolRole() const { return ignores_tool_role_; }
 
+  /// True if the template joins "arguments" of a call as a text; else it reads an object.
+  bool reads_argument_text() const { return reads_argument_text_; }
+
   /// Returns the forms of content that the template reads in messages of `role`. A role other than
   /// system, developer, user, assistant and tool counts as user.
   ContentForm content_form(std::string_view role) const;
 
   /// Returns the source of the template named "default".
   const std::string& source() const { return source_; }
+
+  /// Returns the source of the template that renders chats with tools.
+  const std::string& source_with_tools() const;
 
   /// Returns the names of the templates, sorted.
   std::vector<std::string> Names() const;
@@ -104,6 +110,7 @@ class ChatTemplate {
   std::map<std::string, absl::StatusOr<std::shared_ptr<const Parsed>>> templates_;
   std::map<std::string, std::string> special_tokens_;
   bool ignores_tool_role_ = false;
+  bool reads_argument_text_ = false;
   std::map<std::string, ContentForm, std::less<>> content_forms_;  // by role
 };
 

@@ -141,9 +141,7 @@ TEST_F(ToolsTest, ResponsesToolsAreRejectedByName) {
     return std::string(reply.Json()["error"]["param"]);
   };
   json body = Response();
-  body.erase("tool_choice");
-  EXPECT_EQ(refused(body), "tools");
-  body["tool_choice"] = "auto";
+  body["tool_choice"] = {{"type", "function"}, {"name", "wether"}};
   EXPECT_EQ(refused(body), "tool_choice");
   body = Response();
   body["tools"][0]["type"] = "web_search";
@@ -178,14 +176,55 @@ TEST_F(ToolsTest, ToolHistoryNeedsNoToolsInRequest) {
   EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
 }
 
-TEST_F(ToolsTest, ForcedToolCallsAreRejected) {
+TEST_F(ToolsTest, ChoicesThatCannotBeMadeAreRejected) {
   StartWith(kToolTemplate);
-  for (const json& choice : {json(nullptr), json("auto"), json("required"), json(1),
-                             json{{"type", "function"}, {"function", {{"name", "weather"}}}}}) {
+  const json named = {{"type", "function"}, {"function", {{"name", "wether"}}}};
+  const json unnamed = {{"type", "function"}};
+  const json none_allowed = {{"type", "allowed_tools"},
+                             {"allowed_tools", {{"mode", "auto"}, {"tools", json::array()}}}};
+  const json no_mode = {{"type", "allowed_tools"}, {"mode", "any"}, {"tools", {named}}};
+  for (const json& choice : {json("any"), json(1), named, unnamed, none_allowed, no_mode}) {
     json body = Chat();
     body["tool_choice"] = choice;
-    EXPECT_EQ(Error(body)["param"], choice.is_null() ? "tools" : "tool_choice") << choice;
+    EXPECT_EQ(Error(body)["param"], "tool_choice") << choice;
   }
+  json body = Chat();
+  body.erase("tools");
+  body["tool_choice"] = "required";
+  EXPECT_EQ(Error(body)["param"], "tool_choice");
+  body = Chat();
+  body["tool_choice"] = "required";
+  body["response_format"] = {{"type", "json_object"}};
+  EXPECT_EQ(Error(body)["param"], "tool_choice");
+}
+
+TEST_F(ToolsTest, ToolsThatCannotBeCalledAreRejectedByName) {
+  StartWith(kToolTemplate);
+  const std::pair<const char*, json> tools[] = {
+      {"tools[0].type", {{"type", "custom"}, {"custom", {{"name", "f"}}}}},
+      {"tools[0].function", {{"type", "function"}}},
+      {"tools[0].function.name", {{"type", "function"}, {"function", {{"name", "a b"}}}}},
+      {"tools[0].function.name", {{"type", "function"}, {"function", {{"name", ""}}}}},
+      {"tools[0].function.parameters",
+       {{"type", "function"}, {"function", {{"name", "f"}, {"parameters", 1}}}}}};
+  for (const auto& [param, tool] : tools) {
+    json body = Chat();
+    body["tool_choice"] = "auto";
+    body["tools"] = {tool};
+    EXPECT_EQ(Error(body)["param"], param) << tool;
+  }
+}
+
+/// Calls are looked for only in a format that is known.
+TEST_F(ToolsTest, ToolsAreReportedIgnoredWithoutKnownFormat) {
+  StartWith(kToolTemplate);
+  json body = Chat();
+  body["tool_choice"] = "auto";
+  const HttpReply reply = Connect().Post("/v1/chat/completions", body);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.headers.at("x-ignored-fields"), "tools");
+  body["tool_choice"] = "none";
+  EXPECT_FALSE(Connect().Post("/v1/chat/completions", body).headers.contains("x-ignored-fields"));
 }
 
 TEST_F(ToolsTest, MalformedToolsAndCallsAreRejectedByName) {

@@ -1,0 +1,65 @@
+#ifndef SHORTLIST_SERVE_OPENAI_CHAT_MESSAGE_H_
+#define SHORTLIST_SERVE_OPENAI_CHAT_MESSAGE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "serve/openai/reply_plan.h"
+#include "serve/output.h"
+#include "text/reply/reply_parser.h"
+
+namespace shortlist {
+
+/// A call of a tool in a reply.
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // the text of a JSON object
+};
+
+/// Returns the id of a new call: "call_" and 24 hexadecimal digits, or for `format`s whose
+/// templates accept no other, nine letters and digits.
+std::string NewCallId(ToolFormat format);
+
+/// Reads one reply as it comes: its parts, and what they make together. Not thread-safe.
+class ReplyReader {
+ public:
+  /// `plan` must outlive this.
+  explicit ReplyReader(const ReplyPlan& plan);
+
+  /// Returns the parts that new output completes, without reasoning that is not told. A call's part
+  /// has an id. After the last output everything has been returned.
+  std::vector<ReplyPart> Read(const Output& output);
+
+  const std::string& content() const { return content_; }
+  const std::string& reasoning() const { return reasoning_; }
+  const std::vector<ToolCall>& calls() const { return calls_; }
+  /// Number of output tokens before the end of the reasoning.
+  int64_t num_reasoning_tokens() const { return num_reasoning_tokens_; }
+
+ private:
+  void Feed(std::string_view text, std::vector<ReplyPart>& parts);
+  std::vector<ReplyPart> Keep(std::vector<ReplyPart> parts, bool is_last);
+
+  const ReplyPlan& plan_;
+  ReplyParser parser_;
+  bool in_reasoning_;
+  std::string content_, reasoning_, unsent_reasoning_;
+  std::vector<ToolCall> calls_;
+  int64_t num_reasoning_tokens_ = 0;
+};
+
+/// Returns "message" of a complete choice in /v1/chat/completions.
+nlohmann::ordered_json ChatMessage(const ReplyReader& reader);
+
+/// Returns "delta"s for `parts`, in order: each has one of content, reasoning, and tool_calls.
+/// `num_calls_before`: calls of the reply before these parts.
+std::vector<nlohmann::ordered_json> ChatDeltas(const std::vector<ReplyPart>& parts,
+                                               size_t num_calls_before);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_OPENAI_CHAT_MESSAGE_H_

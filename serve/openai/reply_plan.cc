@@ -1,0 +1,113 @@
+#include "serve/openai/reply_plan.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "grammar/grammar_spec.h"
+#include "serve/shared_grammar.h"
+
+namespace shortlist {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Returns the structural tag's format for the outputs of `spec`.
+ordered_json TagOf(const GrammarSpec& spec) {
+  switch (spec.kind) {
+    case GrammarSpec::Kind::kJsonSchema:
+      return {{"type", "json_schema"}, {"json_schema", spec.schema}};
+    case GrammarSpec::Kind::kJsonObject:
+      return {{"type", "json_schema"}, {"json_schema", {{"type", "object"}}}};
+    case GrammarSpec::Kind::kRegex:
+      return {{"type", "regex"}, {"pattern", spec.text}};
+    case GrammarSpec::Kind::kEbnf:
+      return {{"type", "grammar"}, {"grammar", spec.text}};
+    case GrammarSpec::Kind::kStructuralTag:
+      return spec.schema.contains("format") ? spec.schema["format"] : spec.schema;
+    case GrammarSpec::Kind::kChoice:
+      break;
+  }
+  ordered_json texts = ordered_json::array();
+  for (const std::string& choice : spec.choices) {
+    texts.push_back({{"type", "const_string"}, {"value", choice}});
+  }
+  return {{"type", "or"}, {"elements", std::move(texts)}};
+}
+
+/// Returns where replies to `chat` begin. A short chat with the same variables shows it: templates
+/// open reasoning, or rule it out, by these and by their generation prompt.
+ReplyStart StartOf(const ReplyFormat& format, const PromptEncoder& encoder, const Chat& chat) {
+  if (!format.has_reasoning()) return ReplyStart::kAnswer;
+  Chat sample;
+  sample.messages = ordered_json::array({{{"role", "user"}, {"content", "Hello"}}});
+  sample.add_generation_prompt = chat.add_generation_prompt;
+  sample.variables = chat.variables;
+  if (chat.continue_final_message) {
+    sample.continue_final_message = true;
+    sample.messages.push_back(chat.messages.back());
+  }
+  const absl::StatusOr<RenderedChat> rendered = encoder.Render(sample);
+  return rendered.ok() ? FindReplyStart(format, rendered->text) : ReplyStart::kMayReason;
+}
+
+/// Sets the one grammar of replies that `choice` may call tools in, or that begin with reasoning.
+void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest& request) {
+  const ReplyFormat& format = plan.parser.format;
+  const CallRule rule = {.tools = choice.callable,
+                         .is_required = choice.is_required,
+                         .is_parallel = choice.is_parallel};
+  if (request.grammar == nullptr) {
+    const ordered_json tag =
+        choice.has_calls() ? CallTag(format, plan.parser.start, rule) : ordered_json();
+    if (tag.is_null()) return;
+    request.grammar = std::make_shared<SharedGrammar>(
+        GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = tag}, "tools");
+    return;
+  }
+  const bool may_call = choice.has_calls() && !plan.ignores_tools;
+  if (!may_call && plan.parser.start == ReplyStart::kAnswer) return;
+  ordered_json answer = TagOf(request.grammar->spec());
+  if (may_call) {
+    CallRule required = rule;
+    required.is_required = true;
+    ordered_json calls = CallTag(format, ReplyStart::kAnswer, required)["format"];
+    answer = {{"type", "or"}, {"elements", {std::move(answer), std::move(calls)}}};
+  }
+  request.grammar->Replace({.kind = GrammarSpec::Kind::kStructuralTag,
+                            .schema = AnswerTag(format, plan.parser.start, answer),
+                            .compact = request.grammar->spec().compact});
+}
+
+}  // namespace
+
+ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
+                    JsonFields& fields, GenerateRequest& request) {
+  ReplyPlan plan;
+  ReplyFormat& format = plan.parser.format = service.reply_format;
+  plan.tells_reasoning = fields.Bool("include_reasoning", true);
+  plan.streams_reasoning = fields.Bool("stream_reasoning", true);
+  const Generator::Options& options = service.generator->options();
+  plan.parser.start = StartOf(format, *options.prompt_encoder, chat);
+  if (choice.is_required && request.grammar != nullptr) {
+    fields.Fail("tool_choice", "calls are required, and the reply must follow another grammar");
+  }
+  plan.ignores_tools =
+      choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
+  if (!fields.status().ok()) return plan;
+  SetGrammar(plan, choice, request);
+  if (!fields.Bool("separate_reasoning", true)) {
+    format.reasoning_begin = format.reasoning_end = "";
+    plan.parser.start = ReplyStart::kAnswer;
+  }
+  plan.is_named = choice.is_named;
+  if (!plan.ignores_tools) plan.parser.tools = choice.callable;
+  plan.parser.is_single = !choice.is_parallel;
+  plan.parser.is_call_array = choice.is_required && format.tools == ToolFormat::kNone;
+  plan.is_parsed = !plan.parser.tools.is_null() || format.has_reasoning();
+  if (plan.is_parsed) request.shown_controls = service.reply_marks;
+  return plan;
+}
+
+}  // namespace shortlist

@@ -1,0 +1,35 @@
+#ifndef SHORTLIST_SERVE_OPENAI_REPLY_PLAN_H_
+#define SHORTLIST_SERVE_OPENAI_REPLY_PLAN_H_
+
+#include "serve/generator.h"
+#include "serve/http/json_fields.h"
+#include "serve/openai/tools.h"
+#include "serve/service.h"
+#include "text/chat/chat_template.h"
+#include "text/reply/reply_parser.h"
+
+namespace shortlist {
+
+/// How the reply to a chat is read.
+struct ReplyPlan {
+  ReplyParser::Options parser;
+  bool is_parsed = false;         // false: the whole text is content
+  bool tells_reasoning = true;    // false: reasoning is left out
+  bool streams_reasoning = true;  // false: it is sent in one piece
+  bool is_named = false;          // the request names the tool to be called
+  bool ignores_tools = false;     // tools may be called, but the model's format is not known
+
+  /// True if the reply's usage counts reasoning tokens.
+  bool counts_reasoning() const { return is_parsed && parser.format.has_reasoning(); }
+};
+
+/// Plans the reply to `chat`, in the format of `service`. Reads include_reasoning (vLLM),
+/// separate_reasoning and stream_reasoning (SGLang). Sets what `request` must follow: its own
+/// grammar, which is moved behind the reasoning, and the calls that `choice` asks for. A reply with
+/// both is either an answer by the grammar or calls; records an error if calls are required.
+ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
+                    JsonFields& fields, GenerateRequest& request);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_SERVE_OPENAI_REPLY_PLAN_H_
