@@ -11,11 +11,12 @@ namespace shortlist {
 /// What an output must follow, as a request or a command line says it.
 struct GrammarSpec {
   enum class Kind {
-    kJsonSchema,  // `schema`; its properties come in its order
-    kJsonObject,  // any JSON object
-    kRegex,       // `text`, which matches the whole output
-    kEbnf,        // `text`: GBNF of llama.cpp, or EBNF of SGLang and xgrammar
-    kChoice       // one of `choices`
+    kJsonSchema,    // `schema`; its properties come in its order
+    kJsonObject,    // any JSON object
+    kRegex,         // `text`, which matches the whole output
+    kEbnf,          // `text`: GBNF of llama.cpp, or EBNF of SGLang and xgrammar
+    kChoice,        // one of `choices`
+    kStructuralTag  // `schema`: the document of a structural tag (`grammar/structural_tag.h`)
   };
   Kind kind = Kind::kJsonObject;
   nlohmann::ordered_json schema;
