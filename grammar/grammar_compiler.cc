@@ -8,6 +8,7 @@
 #include "grammar/grammar.h"
 #include "grammar/json_schema.h"
 #include "grammar/regex.h"
+#include "grammar/structural_tag.h"
 #include "grammar/token_trie.h"
 #include "nlohmann/json.hpp"
 
@@ -25,6 +26,9 @@ std::string KeyOf(const GrammarSpec& spec) {
 
 absl::StatusOr<ExprId> Express(const GrammarSpec& spec, Expressions& expressions) {
   if (spec.kind == GrammarSpec::Kind::kRegex) return CompileRegex(spec.text, expressions);
+  if (spec.kind == GrammarSpec::Kind::kStructuralTag) {
+    return CompileStructuralTag(spec.schema, spec.compact, expressions);
+  }
   const nlohmann::ordered_json schema = spec.kind == GrammarSpec::Kind::kJsonObject
                                             ? nlohmann::ordered_json{{"type", "object"}}
                                             : spec.schema;

@@ -16,7 +16,7 @@ struct GrammarSpec {
     kRegex,         // `text`, which matches the whole output
     kEbnf,          // `text`: GBNF of llama.cpp, or EBNF of SGLang and xgrammar
     kChoice,        // one of `choices`
-    kStructuralTag  // `schema`: grammar/structural_tag.h
+    kStructuralTag  // `schema`: the document of a structural tag (`grammar/structural_tag.h`)
   };
   Kind kind = Kind::kJsonObject;
   nlohmann::ordered_json schema;

@@ -22,9 +22,12 @@ absl::StatusOr<ExprId> CompileJsonSchema(const nlohmann::ordered_json& schema,
                                          Expressions& expressions) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
   SHORTLIST_ASSIGN_OR_RETURN(SchemaDocument document, SchemaDocument::Create(schema));
+  if (options.steps_left != nullptr) document.set_num_steps_left(*options.steps_left);
   SchemaCompiler compiler(std::move(document), options.compact ? 0 : options.max_white_space,
                           expressions);
-  return compiler.Compile();
+  absl::StatusOr<ExprId> texts = compiler.Compile();
+  if (options.steps_left != nullptr) *options.steps_left = compiler.document().num_steps_left();
+  return texts;
 }
 
 }  // namespace shortlist

@@ -1,6 +1,8 @@
 #ifndef SHORTLIST_GRAMMAR_JSON_SCHEMA_H_
 #define SHORTLIST_GRAMMAR_JSON_SCHEMA_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "grammar/expressions.h"
 #include "nlohmann/json_fwd.hpp"
@@ -13,6 +15,9 @@ struct JsonSchemaOptions {
   /// Otherwise: the most characters of white space between two tokens. Indented output of depth n
   /// needs 1 + n times the indentation.
   int max_white_space = 32;
+  /// If set: the steps of compilation that are left to several schemas together, less those of this
+  /// one afterwards. Null: SchemaDocument::kMaxSteps.
+  int64_t* steps_left = nullptr;
 
   absl::Status Validate() const;  // max_white_space in [0, 1000]
 };

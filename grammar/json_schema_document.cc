@@ -185,8 +185,8 @@ bool SchemaDocument::FindPath(const ordered_json& from, Schema schema, std::stri
 }
 
 absl::Status SchemaDocument::Spend(int64_t steps) {
-  num_steps_ += steps;
-  if (num_steps_ <= kMaxSteps) return absl::OkStatus();
+  num_steps_left_ -= steps;
+  if (num_steps_left_ >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the schema needs more than ", kMaxSteps, " steps to compile"));
 }

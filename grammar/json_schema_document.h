@@ -57,8 +57,10 @@ class SchemaDocument {
   /// Returns the place of `schema`: "#/properties/a".
   std::string PointerOf(Schema schema) const;
 
-  /// Counts `steps`. InvalidArgument once they exceed kMaxSteps.
+  /// Counts `steps`. InvalidArgument once they exceed those that are left, first kMaxSteps.
   absl::Status Spend(int64_t steps);
+  int64_t num_steps_left() const { return num_steps_left_; }
+  void set_num_steps_left(int64_t num_steps) { num_steps_left_ = num_steps; }
 
  private:
   SchemaDocument() = default;
@@ -68,7 +70,7 @@ class SchemaDocument {
 
   Schema root_ = nullptr;
   size_t num_bytes_ = 0;  // of the parts surveyed, about
-  int64_t num_steps_ = 0;
+  int64_t num_steps_left_ = kMaxSteps;
   std::string id_;  // of the root
   bool has_inner_id_ = false;
   std::map<std::string, Schema, std::less<>> anchors_;  // null: several

@@ -12,7 +12,9 @@ namespace shortlist {
 /// Formats: const_string, json_schema, grammar, regex, any_text, sequence, or, optional, plus,
 /// star, repeat, tag, triggered_tags, tags_with_separator. Any text is valid UTF-8; within a tag it
 /// ends before the tag's `end`. compact: no white space between the parts of JSON.
-/// InvalidArgument names the place in the document by a JSON pointer.
+/// A trigger takes effect where it first ends. InvalidArgument names the place in the document by a
+/// JSON pointer, and what is malformed, not supported or out of bounds: 64 levels, 10,000 formats,
+/// 1,000 tags, 1 MiB of text. Grammar::Create() checks the result.
 absl::StatusOr<ExprId> CompileStructuralTag(const nlohmann::ordered_json& tag, bool compact,
                                             Expressions& expressions);
 

@@ -33,12 +33,12 @@ class Reader {
     Set(name, {.kind = GrammarSpec::Kind::kChoice, .choices = std::move(choices)});
   }
 
-  /// A schema, or the text of one.
-  void ReadSchema(const char* name) {
+  /// A schema or a structural tag, or the text of one.
+  void ReadDocument(const char* name, GrammarSpec::Kind kind) {
     const json* const value = fields_.Find(name);
     if (value == nullptr || *value == "") return;
-    const std::optional<ordered_json> schema = SchemaOf(fields_, name, ordered_[name]);
-    if (schema) Set(name, {.kind = GrammarSpec::Kind::kJsonSchema, .schema = *schema});
+    const std::optional<ordered_json> document = DocumentOf(fields_, name, ordered_[name]);
+    if (document) Set(name, {.kind = kind, .schema = *document});
   }
 
   void ReadFormat(const char* name) {
@@ -55,17 +55,18 @@ class Reader {
     if (value == nullptr) return;
     JsonFields members(*value, absl::StrCat(name, "."));
     Reader nested(members, ordered_[name]);
-    nested.ReadSchema("json");
+    nested.ReadDocument("json", GrammarSpec::Kind::kJsonSchema);
+    nested.ReadDocument("structural_tag", GrammarSpec::Kind::kStructuralTag);
     nested.ReadText("regex", GrammarSpec::Kind::kRegex);
     nested.ReadChoice("choice");
     nested.ReadText("grammar", GrammarSpec::Kind::kEbnf);
     if (members.Bool("json_object", false)) nested.Set("json_object", {});
     const bool compact = members.Bool("disable_any_whitespace", false);
-    members.Refuse({"structural_tag", "disable_additional_properties", "whitespace_pattern"},
-                   "not supported");
+    members.Refuse({"disable_additional_properties", "whitespace_pattern"}, "not supported");
     members.RefuseUnknown();
     fields_.Take(members.status());
-    if (!nested.spec_) fields_.Fail(name, "json, regex, choice, grammar or json_object is wanted");
+    if (!nested.spec_)
+      fields_.Fail(name, "json, regex, choice, grammar, json_object or structural_tag is wanted");
     if (!fields_.status().ok()) return;
     nested.spec_->compact = compact;
     Set(name, *std::move(nested.spec_));
@@ -80,8 +81,8 @@ class Reader {
   }
 
  private:
-  static std::optional<ordered_json> SchemaOf(JsonFields& fields, const std::string& name,
-                                              const ordered_json& value) {
+  static std::optional<ordered_json> DocumentOf(JsonFields& fields, const std::string& name,
+                                                const ordered_json& value) {
     if (!value.is_string()) return value;
     const std::string& text = value.get_ref<const std::string&>();
     if (text == "$$ANY$$") return ordered_json::object();  // SGLang: any JSON
@@ -124,13 +125,17 @@ std::optional<GrammarSpec> Reader::FormatOf(JsonFields& fields, const char* name
     members.Accept({"name", "description", "strict", "schema"});
     if (nested.status().ok()) {
       const ordered_json& holder = is_nested ? ordered["json_schema"] : ordered;
-      if (auto schema = SchemaOf(nested, "schema", holder["schema"])) {
+      if (auto schema = DocumentOf(nested, "schema", holder["schema"])) {
         spec = {.kind = GrammarSpec::Kind::kJsonSchema, .schema = *std::move(schema)};
       }
     }
     members.Take(nested.status());
+  } else if (members.status().ok() && type == "structural_tag") {
+    members.Accept({"format", "structures", "triggers", "at_least_one", "stop_after_first"});
+    spec = {.kind = GrammarSpec::Kind::kStructuralTag, .schema = ordered};
   } else if (members.status().ok() && type != "text") {
-    members.Fail("type", "\"text\", \"json_object\" and \"json_schema\" are supported");
+    members.Fail("type",
+                 "\"text\", \"json_object\", \"json_schema\" and \"structural_tag\" are supported");
   }
   members.RefuseUnknown();
   fields.Take(members.status());
@@ -141,9 +146,12 @@ std::optional<GrammarSpec> Reader::FormatOf(JsonFields& fields, const char* name
 
 std::shared_ptr<SharedGrammar> ReadGrammar(JsonFields& fields,
                                            const std::function<ordered_json()>& ordered) {
-  constexpr const char* kNames[] = {
-      "response_format", "structured_outputs", "json_schema",  "regex",         "ebnf",
-      "grammar",         "guided_json",        "guided_regex", "guided_choice", "guided_grammar"};
+  constexpr const char* kNames[] = {"response_format", "structured_outputs",
+                                    "structural_tag",  "json_schema",
+                                    "regex",           "ebnf",
+                                    "grammar",         "guided_json",
+                                    "guided_regex",    "guided_choice",
+                                    "guided_grammar"};
   fields.Accept({"guided_decoding_backend"});  // the output does not depend on it
   fields.Refuse({"guided_whitespace_pattern"}, "not supported");
   bool has_any = false;
@@ -153,7 +161,10 @@ std::shared_ptr<SharedGrammar> ReadGrammar(JsonFields& fields,
   Reader reader(fields, members);
   reader.ReadFormat("response_format");
   reader.ReadStructuredOutputs("structured_outputs");
-  for (const char* const name : {"json_schema", "guided_json"}) reader.ReadSchema(name);
+  reader.ReadDocument("structural_tag", GrammarSpec::Kind::kStructuralTag);
+  for (const char* const name : {"json_schema", "guided_json"}) {
+    reader.ReadDocument(name, GrammarSpec::Kind::kJsonSchema);
+  }
   for (const char* const name : {"regex", "guided_regex"}) {
     reader.ReadText(name, GrammarSpec::Kind::kRegex);
   }

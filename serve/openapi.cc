@@ -48,13 +48,12 @@ const char kOtherSampling[] = R"json({
   "include_stop_str_in_output": {"type": "boolean"},
   "seed": {"type": "integer"},
   "sampling_seed": {"type": "integer"},
-  "bad_words": {"type": "array", "maxItems": 128,
-                "items": {"type": "string", "minLength": 1, "maxLength": 16, "pattern": "\\S",
-                          "description": "64 bytes of UTF-8"}},
+  "bad_words": {"type": "array", "maxItems": 128, "items": {"type": "string", "minLength": 1,
+    "maxLength": 16, "pattern": "\\S", "description": "64 bytes of UTF-8"}},
   "allowed_token_ids": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
-  "json_schema": {"anyOf": [{"type": "string"}, {"type": "object"}],
-                  "description": "What the output follows, one of: a JSON schema"},
+  "json_schema": {"anyOf": [{"type": "string"}, {"type": "object"}], "description": "a JSON schema"},
   "guided_json": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+  "structural_tag": {"anyOf": [{"type": "string"}, {"type": "object"}]},
   "regex": {"type": "string", "description": "a regular expression for the whole output"},
   "guided_regex": {"type": "string"},
   "ebnf": {"type": "string", "description": "a grammar with a rule root"},
@@ -65,6 +64,7 @@ const char kOtherSampling[] = R"json({
     "json": {"anyOf": [{"type": "string"}, {"type": "object"}]}, "regex": {"type": "string"},
     "choice": {"type": "array", "items": {"type": "string"}, "minItems": 1},
     "grammar": {"type": "string"}, "json_object": {"type": "boolean"},
+    "structural_tag": {"anyOf": [{"type": "string"}, {"type": "object"}]},
     "disable_any_whitespace": {"type": "boolean"}}},
   "logit_bias": {"type": "object", "propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"},
                  "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100}}
@@ -209,9 +209,9 @@ std::string Chat() {
     "tool_choice": {"const": "none"},
     "reasoning_effort": {"type": "string", "maxLength": 64, "description": "256 bytes of UTF-8"},
     "response_format": {"type": "object", "required": ["type"], "additionalProperties": false,
-                        "properties": {"type": {"enum": ["text", "json_object", "json_schema"]},
-                                       "json_schema": {"type": "object"},
-                                       "schema": {"type": "object"}}}
+      "properties": {"type": {"enum": ["text", "json_object", "json_schema", "structural_tag"]},
+        "json_schema": {"type": "object"}, "schema": {"type": "object"},
+        "format": {"type": "object"}, "structures": {"type": "array"}, "triggers": {"type": "array"}}}
   })json"}));
 }
 
@@ -255,7 +255,7 @@ std::string Responses() {
                                             "description": "256 bytes of UTF-8"}}},
     "max_output_tokens": {"type": "integer", "minimum": 1},
     "text": {"type": "object", "properties": {"format": {"type": "object", "required": ["type"],
-      "properties": {"type": {"enum": ["text", "json_object", "json_schema"]},
+      "properties": {"type": {"enum": ["text", "json_object", "json_schema", "structural_tag"]},
                      "name": {"type": "string"}, "schema": {"type": "object"}}}}},
     "temperature": {"type": "number", "minimum": 0, "maximum": 2},
     "top_p": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},

@@ -167,8 +167,7 @@ void ReadCommonSampling(JsonFields& fields, const SamplingParams& defaults, int6
 }
 
 void RefuseUnsupported(JsonFields& fields) {
-  fields.Refuse({"structural_tag",
-                 "stop_regex",
+  fields.Refuse({"stop_regex",
                  "use_beam_search",
                  "custom_logit_processor",
                  "logits_processors",

@@ -25,7 +25,7 @@ ordered_json TagOf(const GrammarSpec& spec) {
     case GrammarSpec::Kind::kEbnf:
       return {{"type", "grammar"}, {"grammar", spec.text}};
     case GrammarSpec::Kind::kStructuralTag:
-      return spec.schema.contains("format") ? spec.schema["format"] : spec.schema;
+      return spec.schema["format"];
     case GrammarSpec::Kind::kChoice:
       break;
   }
@@ -66,9 +66,13 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest
         GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = tag}, "tools");
     return;
   }
+  const GrammarSpec& spec = request.grammar->spec();
+  const bool is_old_tag =
+      spec.kind == GrammarSpec::Kind::kStructuralTag && !spec.schema.contains("format");
+  if (is_old_tag) return;  // any text may come before its own tags
   const bool may_call = choice.has_calls() && !plan.ignores_tools;
   if (!may_call && plan.parser.start == ReplyStart::kAnswer) return;
-  ordered_json answer = TagOf(request.grammar->spec());
+  ordered_json answer = TagOf(spec);
   if (may_call) {
     CallRule required = rule;
     required.is_required = true;
@@ -77,7 +81,7 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest
   }
   request.grammar->Replace({.kind = GrammarSpec::Kind::kStructuralTag,
                             .schema = AnswerTag(format, plan.parser.start, answer),
-                            .compact = request.grammar->spec().compact});
+                            .compact = spec.compact});
 }
 
 }  // namespace

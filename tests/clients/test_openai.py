@@ -163,7 +163,7 @@ def test_fields_are_done_or_refused_by_name(client):
     word = max(text.split(), key=len)
     without = complete(client, extra_body={"bad_words": [word]}).choices[0].text
     assert without != text
-    for name, value in {"structural_tag": "a", "max_token": 3, "chat_template": "x"}.items():
+    for name, value in {"stop_regex": "a", "max_token": 3, "chat_template": "x"}.items():
         with pytest.raises(openai.BadRequestError, match=name):
             complete(client, extra_body={name: value})
         with pytest.raises(openai.BadRequestError, match=name):

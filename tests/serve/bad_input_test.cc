@@ -81,6 +81,7 @@ std::vector<Field> OpenAiFields() {
           {"functions", {"[1]"}},
           {"modalities", {"[\"audio\"]", "\"text\"", "1"}},
           {"regex", {"1", "\"(\"", "[\"a\"]"}},
+          {"structural_tag", {"1", "\"{\"", "{}", "{\"format\": {\"type\": \"token\"}}"}},
           {"guided_choice", {"1", "[1]"}},
           {"guided_json", {"1", "\"{\"", "{\"a\": 1}"}}};
 }

@@ -93,6 +93,26 @@ TEST_F(GrammarFieldsTest, EveryDialectsFieldReachesTheEngine) {
     EXPECT_TRUE(Accepts("ab") && Accepts("abb")) << path << members;
     EXPECT_FALSE(Accepts("a") || Accepts("b") || Accepts("abc")) << path << members;
   }
+  const json format = {
+      {"type", "tag"}, {"begin", "<t>"}, {"content", {{"type", "any_text"}}}, {"end", "</t>"}};
+  const json tag = {{"type", "structural_tag"}, {"format", format}};
+  const json older = {
+      {"type", "structural_tag"},
+      {"structures", {{{"begin", "<t>"}, {"schema", {{"const", "so"}}}, {"end", "</t>"}}}},
+      {"triggers", {"<t>"}},
+      {"at_least_one", true}};
+  for (const auto& [path, members] : std::vector<std::pair<std::string, json>>{
+           {"/generate", {{"structural_tag", tag.dump()}}},
+           {"/v1/completions", {{"structural_tag", tag}}},
+           {"/v1/completions", {{"structured_outputs", {{"structural_tag", tag.dump()}}}}},
+           {"/v1/chat/completions", {{"structured_outputs", {{"structural_tag", tag}}}}},
+           {"/v1/responses", {{"text", {{"format", tag}}}}},
+           {"/v1/chat/completions", {{"response_format", tag}}},
+           {"/v1/chat/completions", {{"response_format", older}}}}) {
+    Send(path, members);
+    EXPECT_TRUE(Accepts("<t>\"so\"</t>")) << path << members;
+    EXPECT_FALSE(Accepts("<t>") || Accepts("so")) << path << members;
+  }
   Send("/v1/chat/completions", {{"response_format", {{"type", "json_object"}}}});
   EXPECT_TRUE(Accepts(R"({"a": [1, null]})"));
   EXPECT_FALSE(Accepts("[1]"));
@@ -139,6 +159,12 @@ TEST_F(GrammarFieldsTest, WhatCannotBeFollowedIsRejectedByName) {
             "guided_choice",
             "already follows guided_regex"},
            {{{"structured_outputs", json::object()}}, "structured_outputs", "is wanted"},
+           {{{"structural_tag", {{"format", {{"type", "star"}}}}}},
+            "structural_tag",
+            "#/format: content is missing"},
+           {{{"response_format", {{"type", "structural_tag"}}}},
+            "response_format",
+            "format is missing"},
            {{{"structured_outputs", {{"regex", "a"}, {"json_object", true}}}},
             "structured_outputs.json_object",
             "already follows"},

@@ -93,7 +93,7 @@ TEST_F(RequestFieldsTest, UnknownNamesAreRejectedAtAnyDepth) {
 
 TEST_F(RequestFieldsTest, FieldsThatChangeOutputAreRejectedByName) {
   Start();
-  const json everywhere = {{"structural_tag", "{}"},
+  const json everywhere = {{"stop_regex", "a"},
                            {"guided_whitespace_pattern", " "},
                            {"use_beam_search", true},
                            {"prompt_logprobs", 0},

@@ -78,8 +78,8 @@ TEST_F(IgnoreUnknownFieldsTest, UnknownFieldsAreIgnoredAndReported) {
 TEST_F(IgnoreUnknownFieldsTest, KnownUnsupportedFieldsAreRejected) {
   StartIgnoring();
   HttpClient client = Connect();
-  json body = {{"prompt", "a"}, {"structural_tag", "a"}, {"extra", 1}};
-  EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "structural_tag");
+  json body = {{"prompt", "a"}, {"stop_regex", "a"}, {"extra", 1}};
+  EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "stop_regex");
   body = {{"prompt", "a"}, {"max_tokens", -1}, {"extra", 1}};
   EXPECT_EQ(client.Post("/v1/completions", body).Json()["error"]["param"], "max_tokens");
 }
