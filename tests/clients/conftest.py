@@ -1,7 +1,6 @@
 import sys
 
 import pytest
-from encoders import MINILM
 from processes import BUILD, ROOT, shortlist_server
 
 sys.path.append(str(ROOT / "tests/support"))
@@ -31,6 +30,8 @@ def judge():
 @pytest.fixture(scope="session")
 def encoder_flags(judge):
     """all-MiniLM-L6-v2 as "minilm", and the cross-encoder."""
+    from encoders import MINILM  # not in every environment
+
     return "--embed-model", MINILM, "--embed-model-name", "minilm", "--rerank-model", judge
 
 
