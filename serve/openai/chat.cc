@@ -219,7 +219,7 @@ class ChatReply final : public OpenAiReply {
 
  private:
   std::vector<ordered_json> Choices(const Output& output, bool is_first) override {
-    ReplyReader& reader = readers_[output.last.index];
+    ReplyAssembly& reader = readers_[output.last.index];
     const size_t num_calls_before = reader.calls().size();
     const std::vector<ReplyPart> parts = reader.Read(output);
     std::vector<ordered_json> messages;
@@ -249,7 +249,7 @@ class ChatReply final : public OpenAiReply {
   std::optional<int64_t> NumReasoningTokens() const override {
     if (!plan_.counts_reasoning()) return std::nullopt;
     int64_t count = 0;
-    for (const ReplyReader& reader : readers_) count += reader.num_reasoning_tokens();
+    for (const ReplyAssembly& reader : readers_) count += reader.num_reasoning_tokens();
     return count;
   }
 
@@ -259,7 +259,7 @@ class ChatReply final : public OpenAiReply {
     return first;
   }
 
-  ordered_json FinishReason(const GenerationEvent& last, const ReplyReader& reader) const {
+  ordered_json FinishReason(const GenerationEvent& last, const ReplyAssembly& reader) const {
     ordered_json reason = OpenAiFinishReason(last);
     // As in OpenAI's API, a call that the request named ends with "stop".
     if (reason == "stop" && !reader.calls().empty() && !plan_.is_named) return "tool_calls";
@@ -293,7 +293,7 @@ class ChatReply final : public OpenAiReply {
   }
 
   const ReplyPlan& plan_;
-  std::vector<ReplyReader> readers_;  // by choice
+  std::vector<ReplyAssembly> readers_;  // by choice
 };
 
 awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http,

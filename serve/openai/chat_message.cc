@@ -19,13 +19,13 @@ std::string NewCallId(ToolFormat format) {
   return is_short ? digits.substr(0, 9) : absl::StrCat("call_", digits.substr(0, 24));
 }
 
-ReplyReader::ReplyReader(const ReplyPlan& plan)
+ReplyAssembly::ReplyAssembly(const ReplyPlan& plan)
     : plan_(plan),
       parser_(plan.parser),
       in_reasoning_(plan.is_parsed && plan.parser.start == ReplyStart::kReasoning) {}
 
 /// Adds what `text` completes, and follows whether the reply reasons.
-void ReplyReader::Feed(std::string_view text, std::vector<ReplyPart>& parts) {
+void ReplyAssembly::Feed(std::string_view text, std::vector<ReplyPart>& parts) {
   const size_t num_before = parts.size();
   parser_.Append(text, parts);
   if (parts.size() > num_before) {
@@ -33,7 +33,7 @@ void ReplyReader::Feed(std::string_view text, std::vector<ReplyPart>& parts) {
   }
 }
 
-std::vector<ReplyPart> ReplyReader::Read(const Output& output) {
+std::vector<ReplyPart> ReplyAssembly::Read(const Output& output) {
   std::vector<ReplyPart> parts;
   if (!plan_.is_parsed) {
     content_ += output.text;
@@ -54,7 +54,7 @@ std::vector<ReplyPart> ReplyReader::Read(const Output& output) {
 }
 
 /// Adds the parts to the whole reply, and returns those that are sent now.
-std::vector<ReplyPart> ReplyReader::Keep(std::vector<ReplyPart> parts, bool is_last) {
+std::vector<ReplyPart> ReplyAssembly::Keep(std::vector<ReplyPart> parts, bool is_last) {
   std::vector<ReplyPart> sent;
   const auto send_reasoning = [&] {
     if (unsent_reasoning_.empty()) return;
@@ -82,7 +82,7 @@ std::vector<ReplyPart> ReplyReader::Keep(std::vector<ReplyPart> parts, bool is_l
   return sent;
 }
 
-ordered_json ChatMessage(const ReplyReader& reader) {
+ordered_json ChatMessage(const ReplyAssembly& reader) {
   ordered_json message = {{"role", "assistant"}, {"content", reader.content()}};
   if (!reader.calls().empty() && reader.content().empty()) message["content"] = nullptr;
   if (!reader.reasoning().empty()) {

@@ -25,10 +25,10 @@ struct ToolCall {
 std::string NewCallId(ToolFormat format);
 
 /// Reads one reply as it comes: its parts, and what they make together. Not thread-safe.
-class ReplyReader {
+class ReplyAssembly {
  public:
   /// `plan` must outlive this.
-  explicit ReplyReader(const ReplyPlan& plan);
+  explicit ReplyAssembly(const ReplyPlan& plan);
 
   /// Returns the parts that new output completes, without reasoning that is not told. A call's part
   /// has an id. After the last output everything has been returned.
@@ -53,7 +53,7 @@ class ReplyReader {
 };
 
 /// Returns "message" of a complete choice in /v1/chat/completions.
-nlohmann::ordered_json ChatMessage(const ReplyReader& reader);
+nlohmann::ordered_json ChatMessage(const ReplyAssembly& reader);
 
 /// Returns "delta"s for `parts`, in order: each has one of content, reasoning, and tool_calls.
 /// `num_calls_before`: calls of the reply before these parts.

@@ -52,7 +52,7 @@ class ResponseWriter {
   const ReplyPlan& plan_;
   const Options options_;
   const int64_t created_at_;
-  ReplyReader reader_;
+  ReplyAssembly reader_;
   std::vector<Item> items_;
   GenerationEvent last_;
   int64_t num_events_ = 0;

@@ -38,8 +38,8 @@ ToolChoice ReadToolChoice(JsonFields& fields, const nlohmann::ordered_json& tool
 
 /// Returns "tool_calls" of an assistant's message, with the key order of `ordered`. Each
 /// "arguments" is replaced by the object that its text contains, as in transformers and vLLM, or by
-/// a text if the template reads no object. `where` names the message. InvalidArgument if it is not a list of
-/// calls, or the template reads none.
+/// a text if the template reads no object. `where` names the message. InvalidArgument if it is not
+/// a list of calls, or the template reads none.
 absl::StatusOr<nlohmann::ordered_json> ReadToolCalls(const nlohmann::ordered_json& ordered,
                                                      const std::string& where,
                                                      const ChatTemplate* chat_template);
