@@ -54,7 +54,12 @@ void AddCommonFlags(CLI::App& command, TokenizeFlags& flags) {
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const TokenizeFlags& flags) {
-  if (flags.model_dir.empty()) return OpenTokenizerFile(flags.tokenizer_path);
+  if (flags.model_dir.empty()) {
+    SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer,
+                               OpenTokenizerFile(flags.tokenizer_path));
+    PrintTokenizerWarnings(flags.tokenizer_path, *tokenizer);
+    return tokenizer;
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.model_dir));
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(source));
   PrintTokenizerWarnings(source.path(), *tokenizer);

@@ -30,13 +30,15 @@ Pipeline::Pipeline(Stepper router, std::function<void(BatchTokenIdOut)> detokeni
     : router_(std::move(router)),
       detokenize_(std::move(detokenize)),
       tasks_(options.queue_size),
+      slow_tasks_(options.queue_size),
       messages_(options.queue_size),
       outputs_(options.queue_size) {
   SHORTLIST_CHECK(options.num_tokenizers >= 1 && options.queue_size >= 1);
   try {
     for (int i = 0; i < options.num_tokenizers; ++i) {
-      tokenizers_.emplace_back([this] { RunTokenizer(); });
+      tokenizers_.emplace_back([this] { RunTokenizer(tasks_); });
     }
+    tokenizers_.emplace_back([this] { RunTokenizer(slow_tasks_); });
     router_thread_ = std::thread([this] { RunRouter(); });
     detokenizer_ = std::thread([this] { RunDetokenizer(); });
   } catch (...) {
@@ -58,6 +60,7 @@ Pipeline::~Pipeline() {
 void Pipeline::EndThreads() {
   // Close each queue after its last producer has ended.
   tasks_.Close();
+  slow_tasks_.Close();
   for (std::thread& tokenizer : tokenizers_) tokenizer.join();
   messages_.Close();
   if (router_thread_.joinable()) router_thread_.join();
@@ -66,14 +69,15 @@ void Pipeline::EndThreads() {
 }
 
 absl::Status Pipeline::Submit(std::shared_ptr<Receiver> receiver, const std::string& client,
-                              Tokenize tokenize) {
+                              Tokenize tokenize, Pace pace) {
   const std::lock_guard lock(mutex_);
   if (closing_) return absl::UnavailableError("shutting down");
   receiver->rid_ = absl::StrCat(num_submitted_++);
   const auto live = live_.insert(receiver).first;
   Task task{std::move(receiver), std::move(tokenize)};
   try {
-    if (tasks_.TryPush(client, task)) return absl::OkStatus();
+    if ((pace == Pace::kQuick ? tasks_ : slow_tasks_).TryPush(client, task))
+      return absl::OkStatus();
   } catch (const std::bad_alloc&) {
     live_.erase(live);
     throw;
@@ -111,8 +115,8 @@ absl::StatusOr<RouterMessage> Pipeline::Prepare(const Task& task) {
   }
 }
 
-void Pipeline::RunTokenizer() {
-  while (std::optional<Task> task = tasks_.Pop()) {
+void Pipeline::RunTokenizer(TurnQueue<Task>& tasks) {
+  while (std::optional<Task> task = tasks.Pop()) {
     absl::StatusOr<RouterMessage> input = Prepare(*task);
     if (!input.ok()) {
       SendTerminalRow(std::move(task->receiver), std::move(input).status());

@@ -30,9 +30,10 @@ class Receiver {
   bool in_router_ = false;  // from the request's first step to its terminal row
 };
 
-/// The threads around a Router, joined by bounded queues: a pool that tokenizes, the router thread,
-/// and one thread that detokenizes. Text is processed while the model computes. A slow detokenizer
-/// slows the router down, so output does not accumulate.
+/// The threads around a Router, joined by bounded queues: a pool that tokenizes, one more thread
+/// for requests that may take seconds to prepare, the router thread, and one that detokenizes. Text
+/// is processed while the model computes. A slow detokenizer slows the router down, so output does
+/// not accumulate.
 ///
 /// Every request accepted by Submit() gets exactly one terminal row, at the latest when the
 /// pipeline is destroyed, and is registered here until then. Thread-safe.
@@ -48,8 +49,12 @@ class Pipeline {
     std::function<bool()> idle;
   };
 
+  /// How long it takes to prepare a request. Those that may be slow (a grammar is compiled) wait
+  /// for each other only.
+  enum class Pace { kQuick, kMayBeSlow };
+
   struct Options {
-    int num_tokenizers = 2;     // at least 1
+    int num_tokenizers = 2;     // for requests that are quick; at least 1
     int64_t queue_size = 1024;  // per queue; at least 1
   };
 
@@ -65,7 +70,7 @@ class Pipeline {
   /// Returns ResourceExhausted if the tokenizers' queue has no room for this client (QueueHasRoom),
   /// Unavailable if the pipeline is being destroyed; no row is sent in these cases.
   absl::Status Submit(std::shared_ptr<Receiver> receiver, const std::string& client,
-                      Tokenize tokenize);
+                      Tokenize tokenize, Pace pace = Pace::kQuick);
 
   /// Ends the request that was submitted with `receiver`, at any stage. No effect if the request
   /// has ended or was rejected.
@@ -79,7 +84,7 @@ class Pipeline {
   };
 
   void EndThreads();
-  void RunTokenizer();
+  void RunTokenizer(TurnQueue<Task>& tasks);
   void RunRouter();
   void RunDetokenizer();
   absl::StatusOr<RouterMessage> Prepare(const Task& task);
@@ -90,7 +95,7 @@ class Pipeline {
 
   const Stepper router_;
   const std::function<void(BatchTokenIdOut)> detokenize_;
-  TurnQueue<Task> tasks_;
+  TurnQueue<Task> tasks_, slow_tasks_;
   BoundedQueue<RouterMessage> messages_;
   BoundedQueue<BatchTokenIdOut> outputs_;
 

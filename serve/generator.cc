@@ -292,8 +292,10 @@ absl::StatusOr<std::unique_ptr<Generation>> GeneratorImpl::Start(
     if (!client.cache_salt.empty()) {
       request->cache_salt = absl::StrCat(client.cache_salt, ":", request->cache_salt);
     }
+    const Pipeline::Pace pace =
+        request->grammar == nullptr ? Pipeline::Pace::kQuick : Pipeline::Pace::kMayBeSlow;
     const absl::Status status = pipeline_.Submit(
-        live, client.name, [this, live, request] { return Tokenize(*request, *live); });
+        live, client.name, [this, live, request] { return Tokenize(*request, *live); }, pace);
     // The destructor of `generation` aborts those that were started.
     if (!status.ok()) return status;
     ++registry_->num_live;

@@ -4,6 +4,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status_macros.h"
+#include "cli/warnings.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 
@@ -27,11 +28,13 @@ absl::StatusOr<ListTokenizer> ListTokenizer::Open(const TokenizerSource& source)
   if (source.model.empty()) {
     SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer,
                                OpenTokenizerFile(source.tokenizer));
+    PrintTokenizerWarnings(source.tokenizer, *tokenizer);
     const int64_t size = tokenizer->size();
     return ListTokenizer(std::move(tokenizer), size);
   }
   SHORTLIST_ASSIGN_OR_RETURN(const ModelSource files, ModelSource::Open(source.model));
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, OpenTokenizer(files));
+  PrintTokenizerWarnings(files.path(), *tokenizer);
   int64_t vocab_size = tokenizer->size();
   if (files.Contains("config.json")) {
     SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(files));

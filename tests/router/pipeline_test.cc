@@ -111,6 +111,26 @@ TEST_F(PipelineTest, EachRequestGetsItsRows) {
   for (const std::shared_ptr<Seen>& seen : all) EXPECT_EQ(seen->num_terminal_rows, 1);
 }
 
+TEST_F(PipelineTest, QuickRequestsDoNotWaitForSlowOnes) {
+  Start({.num_tokenizers = 1, .queue_size = 16});
+  BoundedQueue<int> gate(/*capacity=*/1);
+  std::vector<std::shared_ptr<Seen>> slow;
+  for (int i = 0; i < 8; ++i) {
+    slow.push_back(std::make_shared<Seen>());
+    const auto wait = [&gate] {
+      gate.Pop();
+      return Tokens(1)();
+    };
+    EXPECT_TRUE(pipeline_->Submit(slow.back(), "other", wait, Pipeline::Pace::kMayBeSlow).ok());
+  }
+  const auto quick = Submit(Tokens(1));
+  while (!quick->ended) std::this_thread::yield();
+  for (const std::shared_ptr<Seen>& seen : slow) EXPECT_FALSE(seen->ended);
+  gate.Close();
+  pipeline_.reset();
+  for (const std::shared_ptr<Seen>& seen : slow) EXPECT_EQ(seen->num_terminal_rows, 1);
+}
+
 TEST_F(PipelineTest, RejectedRequestsHaveNoRow) {
   Start({.num_tokenizers = 1, .queue_size = 1});
   BoundedQueue<int> gate(/*capacity=*/1);
