@@ -20,6 +20,7 @@ ALLOWED = {
     "text": {"base", "io"},
     "text_jinja": {"base"},
     "text_chat": {"base", "io", "text", "text_jinja"},
+    "text_reply": {"base"},
     "image": {"base", "io"},
     "request": {"base", "vocab"},
     "grammar": {"base", "request"},
@@ -34,11 +35,11 @@ ALLOWED = {
     "embed": {"base", "io", "vocab", "request", "kernels", "text_chat", "head", "model", "model_checkpoint"},
     "router_core": {"base", "request"},
     "router": {"base", "request", "router_core", "draft"},
-    "runtime": {"base", "io", "kernels", "vocab", "vocab_formats", "text", "text_chat", "request", "grammar", "embed", "head", "open_cuda", "sketch", "model",
+    "runtime": {"base", "io", "kernels", "vocab", "vocab_formats", "text", "text_chat", "text_reply", "request", "grammar", "embed", "head", "open_cuda", "sketch", "model",
                 "model_checkpoint",
                 "draft", "router_core", "router"},
     "serve_http": {"base"},
-    "serve": {"base", "io", "vocab", "request", "grammar", "router_core", "text", "text_chat", "serve_http"},
+    "serve": {"base", "io", "vocab", "request", "grammar", "router_core", "text", "text_chat", "text_reply", "serve_http"},
 }
 ALLOWED["cli"] = set(ALLOWED)
 # Folders whose target has another name. The longest matching folder counts.
@@ -47,6 +48,7 @@ ROOMS = {
     "vocab/formats": "vocab_formats",
     "text/jinja": "text_jinja",
     "text/chat": "text_chat",
+    "text/reply": "text_reply",
     "model/checkpoint": "model_checkpoint",
     "serve/http": "serve_http",
 }

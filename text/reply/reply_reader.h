@@ -1,0 +1,58 @@
+#ifndef SHORTLIST_TEXT_REPLY_REPLY_READER_H_
+#define SHORTLIST_TEXT_REPLY_REPLY_READER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "text/reply/call_reader.h"
+#include "text/reply/mark_finder.h"
+#include "text/reply/part_writer.h"
+#include "text/reply/reply_parser.h"
+
+namespace shortlist {
+
+/// Reads a reply byte by byte and hands its parts to a writer.
+class ReplyReader {
+ public:
+  virtual ~ReplyReader() = default;
+  virtual void Read(char c, PartWriter& writer) = 0;
+  /// The reply has ended.
+  virtual void Finish(PartWriter& writer) = 0;
+};
+
+/// A reply whose reasoning stands between two marks and whose calls a CallReader reads: every
+/// format except harmony. Reasoning comes before any content. A call of a known tool within the
+/// reasoning ends the reasoning.
+class MarkedReplyReader : public ReplyReader {
+ public:
+  /// `calls` null: there are none.
+  MarkedReplyReader(const ReplyParser::Options& options, std::unique_ptr<CallReader> calls);
+
+  void Read(char c, PartWriter& writer) override;
+  void Finish(PartWriter& writer) override;
+
+ private:
+  // Marks of `finder_` come in this order; those of calls follow.
+  enum Mark { kReasoningBegin, kReasoningEnd, kFirstOther };
+
+  void Text(std::string_view text, PartWriter& writer);
+  void OnMark(const std::string& mark, int index, PartWriter& writer);
+  void ReadCall(char c, PartWriter& writer);
+
+  std::unique_ptr<CallReader> calls_;
+  CallReader::Beginnings beginnings_;
+  std::vector<std::string> marks_;
+  MarkFinder finder_;
+  bool may_reason_;
+  bool in_reasoning_;
+  bool ended_by_call_ = false;  // the reasoning: its end mark says nothing any more
+  bool in_call_ = false;
+};
+
+/// The dropped marks around the answer of formats that have such marks (Cohere).
+std::vector<std::string> AnswerMarks(ToolFormat format);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_REPLY_REPLY_READER_H_

@@ -1,0 +1,124 @@
+#include "text/reply/tool_types.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "text/reply/json_scanner.h"
+#include "text/reply/mark_finder.h"
+
+namespace shortlist {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kMaxSchemaDepth = 8;  // of references and alternatives that are followed
+
+TypeBits TypeNamed(const Json& type) {
+  if (!type.is_string()) return kStringType | kOtherType;
+  return type == "string" ? kStringType : kOtherType;
+}
+
+TypeBits TypesAt(const Json& schema, const Json& root, int depth) {
+  if (!schema.is_object() || depth > kMaxSchemaDepth) return 0;
+  TypeBits types = 0;
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    if (!type->is_array()) return TypeNamed(*type);
+    for (const Json& name : *type) types |= TypeNamed(name);
+    return types;
+  }
+  if (const auto value = schema.find("const"); value != schema.end()) {
+    return value->is_string() ? kStringType : kOtherType;
+  }
+  if (const auto values = schema.find("enum"); values != schema.end() && values->is_array()) {
+    for (const Json& value : *values) types |= value.is_string() ? kStringType : kOtherType;
+    return types;
+  }
+  if (const auto ref = schema.find("$ref"); ref != schema.end() && ref->is_string()) {
+    const std::string text = ref->get<std::string>();
+    if (text.empty() || text[0] != '#') return 0;
+    try {
+      const Json::json_pointer pointer(text.substr(1));
+      if (root.contains(pointer)) return TypesAt(root.at(pointer), root, depth + 1);
+    } catch (const Json::exception&) {
+    }
+    return 0;
+  }
+  for (const char* key : {"anyOf", "oneOf", "allOf"}) {
+    const auto parts = schema.find(key);
+    if (parts == schema.end() || !parts->is_array()) continue;
+    for (const Json& part : *parts) {
+      const TypeBits part_types = TypesAt(part, root, depth + 1);
+      // An unknown part of allOf takes nothing away; an unknown alternative allows everything.
+      if (part_types == 0 && key != std::string_view("allOf")) return 0;
+      types |= part_types;
+    }
+  }
+  return types;
+}
+
+// `text` as JSON, without white space around it; empty where it is none.
+std::string_view AsJson(std::string_view text) {
+  const size_t first = text.find_first_not_of(kWhiteSpace);
+  if (first == std::string_view::npos) return {};
+  text = text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
+  if (text == "True") return "true";
+  if (text == "False") return "false";
+  if (text == "None") return "null";
+  return Json::accept(text) ? text : std::string_view();
+}
+
+}  // namespace
+
+TypeBits TypesOfSchema(const Json& schema, const Json& root) {
+  return TypesAt(schema, root, /*depth=*/0);
+}
+
+ToolTypes::ToolTypes(const Json& tools) {
+  if (!tools.is_array()) return;
+  for (const Json& tool : tools) {
+    const Json function = tool.is_object() ? tool.value("function", Json()) : Json();
+    if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
+      continue;
+    }
+    auto& types = tools_[function["name"].get<std::string>()];
+    const auto parameters = function.find("parameters");
+    if (parameters == function.end() || !parameters->is_object()) continue;
+    const auto properties = parameters->find("properties");
+    if (properties == parameters->end() || !properties->is_object()) continue;
+    for (const auto& [name, schema] : properties->items()) {
+      types[name] = TypesOfSchema(schema, *parameters);
+    }
+  }
+}
+
+TypeBits ToolTypes::TypesOf(std::string_view tool, std::string_view parameter) const {
+  const auto types = tools_.find(tool);
+  if (types == tools_.end()) return 0;
+  const auto found = types->second.find(parameter);
+  return found == types->second.end() ? 0 : found->second;
+}
+
+void ValueWriter::Write(std::string_view text, std::string& json) {
+  if (!is_string_) {
+    text_ += text;
+    return;
+  }
+  if (!std::exchange(has_begun_, true)) json += '"';
+  AppendJsonEscaped(text, json);
+}
+
+void ValueWriter::End(std::string& json) {
+  if (!is_string_) {
+    if (const std::string_view value = AsJson(text_); !value.empty()) {
+      json += value;
+      return;
+    }
+    is_string_ = true;
+    Write(std::exchange(text_, {}), json);
+  }
+  if (!std::exchange(has_begun_, true)) json += '"';
+  json += '"';
+}
+
+}  // namespace shortlist
