@@ -57,18 +57,26 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
   std::vector<DraftTask*> live;
   for (DraftTask& task : tasks) {
     task.chain = {};
-    live.push_back(&task);
+    task.policy.Force(wants_distributions, task.chain);
+    const int64_t num_forced = task.chain.size();
+    if (num_forced == 0 || task.policy.WantsMore(task.chain, NumPasses(num_forced + 1))) {
+      live.push_back(&task);
+    }
   }
+  if (live.empty()) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Begin(live));
   while (true) {
-    const int64_t length = live.front()->chain.size();
+    std::vector<int64_t> lengths;
+    for (const DraftTask* task : live) lengths.push_back(task->chain.size());
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
-    for (DraftTask* task : live) ++task->chain.num_passes;
     std::vector<int64_t> rows;
     std::vector<DraftTask*> going_on;
     for (size_t m = 0; m < live.size(); ++m) {
-      const bool grew = live[m]->chain.size() == length + 1;
-      if (!grew || !live[m]->policy.WantsMore(live[m]->chain)) continue;
+      DraftedChain& chain = live[m]->chain;
+      ++chain.num_passes;
+      if (chain.size() == lengths[m]) continue;
+      live[m]->policy.Force(wants_distributions, chain);
+      if (!live[m]->policy.WantsMore(chain, NumPasses(chain.size() - lengths[m]))) continue;
       rows.push_back(static_cast<int64_t>(m));
       going_on.push_back(live[m]);
     }

@@ -58,13 +58,19 @@ class ChainDrafter : public Drafter {
   static absl::StatusOr<PrunedHead> CreateHead(const HeadWeight& weight, int64_t num_rows,
                                                ThreadPool& pool, const HeadOnDevice* device);
 
-  /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict
-  /// the next token: [tasks.size(), hidden] f32, contiguous, in host memory.
+  /// Brings the draft's KV up to the sequences' last tokens, and then to those of their chains,
+  /// which are forced. Returns the hidden states that predict the next token: [tasks.size(),
+  /// hidden] f32, contiguous, in host memory.
   virtual absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) = 0;
 
-  /// Feeds the last drafted token of each task, which was predicted from `hidden` [tasks.size(),
-  /// hidden]. Returns the hidden states that predict the following token, in the format of Begin().
+  /// Feeds the drafted tokens of each task that are not fed yet: the one predicted from `hidden`
+  /// [tasks.size(), hidden] and those forced after it. Returns the hidden states that predict the
+  /// following token, in the format of Begin().
   virtual absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) = 0;
+
+  /// Number of the network's passes that compute `num_tokens` (at least 1) successive tokens of one
+  /// chain.
+  virtual int64_t NumPasses(int64_t num_tokens) const = 0;
 
   /// Subclasses pass all hidden states that the network computes, [n, hidden] f32. The states of
   /// prompts, which no head scores, are included: they are as informative as the others.

@@ -1,6 +1,7 @@
 #include "draft/chain_policy.h"
 
 #include "draft/chain_memory.h"
+#include "draft/constraint_path.h"
 #include "draft/draft_policy.h"
 #include "draft/prompt_lookup.h"
 
@@ -14,6 +15,10 @@ constexpr int64_t kSureMatch = 3;
 
 // Cost of a copied token relative to a drafted one: only a row of the target's pass.
 constexpr double kCopyShare = 0.4;
+
+// Before any verdict the square root of this (AcceptanceForecast). Low enough that a model that
+// writes the text in other tokens ends forced drafts early.
+constexpr double kForcedProbability = 0.9;
 
 }  // namespace
 
@@ -45,13 +50,30 @@ void ChainPolicy::WeighDraw(double largest_probability, DraftedChain& chain) con
   Add({DraftSource::kDraft, largest_probability * limits_.coverage}, chain);
 }
 
-bool ChainPolicy::WantsMore(const DraftedChain& chain) const {
+void ChainPolicy::Force(bool wants_distributions, DraftedChain& chain) const {
+  if (!is_constrained() || chain.size() >= limits_.max_tokens) return;
+  const DraftEvidence forced = {DraftSource::kForced, kForcedProbability};
+  for (const TokenId token : ConstraintPath(limits_.constraints, chain.tokens).Forced()) {
+    if (chain.size() >= limits_.max_tokens) return;
+    if (weighs() && !IsWorthItsRow(forced, chain)) return;
+    if (weighs()) Add(forced, chain);
+    chain.forced.push_back(static_cast<int32_t>(chain.size()));
+    chain.AddCertain(token, wants_distributions);
+  }
+}
+
+bool ChainPolicy::WantsMore(const DraftedChain& chain, int64_t num_passes) const {
   if (chain.size() >= limits_.max_tokens) return false;
+  if (is_constrained() && ConstraintPath(limits_.constraints, chain.tokens).IsComplete()) {
+    return false;
+  }
   if (limits_.thresholds == nullptr) {
     return limits_.p_min == 0.0 || chain.probability >= limits_.p_min;
   }
   const double next = chain.probability * memory_->usual_acceptance;
-  return next >= limits_.thresholds->pass[chain.size()];
+  const double pass = limits_.thresholds->pass[chain.size()];
+  const double without_row = pass - limits_.thresholds->row[chain.size()];
+  return next >= pass + static_cast<double>(num_passes - 1) * without_row;
 }
 
 void ChainPolicy::Copy(bool wants_distributions, DraftedChain& chain) const {
@@ -63,9 +85,8 @@ void ChainPolicy::Copy(bool wants_distributions, DraftedChain& chain) const {
     const DraftEvidence copied = {DraftSource::kText, length / (length + 1.0)};
     if (!IsWorthItsRow(copied, chain)) return;
     Add(copied, chain);
-    chain.tokens.push_back(match.next);
+    chain.AddCertain(match.next, wants_distributions);
     ++chain.num_copied;
-    if (wants_distributions) chain.distributions.push_back({{Raw(match.next)}, {1.0f}});
   }
 }
 

@@ -92,10 +92,10 @@ class Drafter {
   virtual absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) = 0;
   static constexpr int64_t kMaxCatchUp = 256;
 
-  /// Fills the chain of every task, and weighs either all tokens (ChainPolicy::Weigh) or none. With
-  /// `wants_distributions`, samples from its distributions and returns them (for rejection
-  /// sampling); without, uses the target's noise. After an error the chains are unspecified and the
-  /// sequences' draft states stay usable.
+  /// Fills the chain of every task, with what its constraints force (ChainPolicy::Force), and
+  /// weighs either all tokens (ChainPolicy::Weigh) or none. With `wants_distributions`, samples
+  /// from its distributions and returns them (for rejection sampling); without, uses the target's
+  /// noise. After an error the chains are unspecified and the sequences' draft states stay usable.
   virtual absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) = 0;
 
   /// Runs the draft's layers over `num_chains` chains of `len` made-up tokens, num_chains * len at

@@ -238,7 +238,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
-  num_step_judged_ = num_step_accepted_ = 0;
+  num_step_judged_ = num_step_accepted_ = num_step_forced_ = num_step_forced_accepted_ = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const DraftTask& task = tasks[i];
     const DraftedChain& drafted = task.chain;
@@ -248,21 +248,29 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
                                                   options_.verify, config_.context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
     results_[i].num_emitted = num_emitted;
-    SequenceStats& stats = sequence.stats;
-    ++stats.num_verify_steps;
-    stats.num_step_tokens += num_emitted;
-    stats.num_drafted += drafted.size();
-    stats.num_copied += drafted.num_copied;
-    stats.num_accepted += num_accepted;
+    CountVerdict(drafted, num_accepted, num_emitted, sequence.stats);
     sequence.cached_len += num_emitted;
     SpeculationOf(sequence).chain_memory.Learn(drafted, num_accepted);
-    num_step_accepted_ += num_accepted;
-    num_step_judged_ += std::min(num_emitted, drafted.size());
     Learn(work[i], task, num_accepted, num_emitted);
     if (num_emitted > 0) draft_side_.Accept(work[i], hidden.Rows(row, num_emitted));
     row += drafted.size() + 1;
   }
   return absl::OkStatus();
+}
+
+void SpeculationLoop::CountVerdict(const DraftedChain& drafted, int64_t num_accepted,
+                                   int64_t num_emitted, SequenceStats& stats) {
+  ++stats.num_verify_steps;
+  stats.num_step_tokens += num_emitted;
+  stats.num_drafted += drafted.size();
+  stats.num_copied += drafted.num_copied;
+  stats.num_forced += drafted.num_forced();
+  stats.num_accepted += num_accepted;
+  const int64_t num_judged = std::min(num_emitted, drafted.size());
+  num_step_judged_ += num_judged - drafted.NumForced(num_judged);
+  num_step_accepted_ += num_accepted - drafted.NumForced(num_accepted);
+  num_step_forced_ += drafted.num_forced();
+  num_step_forced_accepted_ += drafted.NumForced(num_accepted);
 }
 
 void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& of_step) {
@@ -274,6 +282,8 @@ void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& 
                          .verify_ms = of_step.verify_ms,
                          .num_judged = num_step_judged_,
                          .num_accepted = num_step_accepted_,
+                         .num_forced = num_step_forced_,
+                         .num_forced_accepted = num_step_forced_accepted_,
                          .caught_up = proposal.caught_up,
                          .catch_up_ms = proposal.catch_up_ms};
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -295,7 +305,7 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, const Proposal& 
     const StepVocabs::Snapshot& snapshot = vocabs_.Of(work[i]);
     if (!vocabs_.IsOwn(snapshot) || tasks[i].active != snapshot.active.get()) return;
     step.num_emitted += results_[i].num_emitted;
-    step.num_drafted += tasks[i].chain.size();
+    step.num_drafted += tasks[i].chain.size() - tasks[i].chain.num_forced();
   }
   step.num_passes = proposal.num_passes;
   step.draft_ms = of_step.draft_ms - proposal.catch_up_ms;

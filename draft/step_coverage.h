@@ -33,7 +33,8 @@ struct StepCoverage {
   // Emitted tokens for which the draft scored rows.
   std::vector<TokenId> scored;
   std::vector<RowSource> held;  // [scored.size()] their sources; kFallback for the full head
-  // The other emitted tokens: no draft pass reached them, so the sketch's choice is unknown.
+  // The other emitted tokens: no draft pass reached them, so the sketch's choice is unknown, or a
+  // constraint named the rows (kGrammar), which says nothing about the vocabulary.
   std::vector<TokenId> unscored;
   // Tokens that the draft proposed from the rows shared by all requests.
   std::vector<TokenId> shared_drafted;

@@ -1,0 +1,138 @@
+// What constraints make of drafts: forced text, drafted without passes, and the equality of
+// outputs.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "draft/engine.h"
+#include "draft/model_drafter.h"
+#include "request/token_constraint.h"
+#include "tests/draft/engine_testing.h"
+#include "tests/draft/fake_model.h"
+#include "tests/draft/pair.h"
+
+namespace shortlist {
+namespace {
+
+/// Allows one list of tokens at each place of the output, in turn; an empty list allows all. A list
+/// of one is a forced token. The output is complete after `length` tokens.
+class Script final : public TokenConstraint {
+ public:
+  Script(std::vector<std::vector<TokenId>> places, int64_t length)
+      : places_(std::move(places)), length_(length) {}
+
+  State Begin() const override { return State{0}; }
+  State Next(State state, TokenId) const override { return State{At(state) + 1}; }
+  bool Allows(State state, TokenId token) const override {
+    const std::vector<TokenId>& place = PlaceOf(state);
+    return place.empty() || std::ranges::binary_search(place, token);
+  }
+  TokenSet Allowed(State state) const override {
+    const std::vector<TokenId>& place = PlaceOf(state);
+    return place.empty() ? TokenSet::AllExcept({}) : TokenSet::Only(place);
+  }
+  std::vector<TokenId> Forced(State state) const override {
+    std::vector<TokenId> forced;
+    while (At(state) < length_ && PlaceOf(state).size() == 1) {
+      forced.push_back(PlaceOf(state).front());
+      state = Next(state, forced.back());
+    }
+    return forced;
+  }
+  bool IsComplete(State state) const override { return At(state) >= length_; }
+
+ private:
+  static int64_t At(State state) { return static_cast<int64_t>(state); }
+  const std::vector<TokenId>& PlaceOf(State state) const {
+    return places_[At(state) % std::ssize(places_)];
+  }
+
+  const std::vector<std::vector<TokenId>> places_;
+  const int64_t length_;
+};
+
+std::vector<TokenId> Ids(std::initializer_list<int32_t> values) {
+  std::vector<TokenId> ids;
+  for (const int32_t value : values) ids.push_back(TokenId{value});
+  return ids;
+}
+
+constexpr int64_t kVocab = 40;
+constexpr int64_t kContext = 200;
+
+/// Fake models of one request. The draft is the target, so it is always right.
+class ForcedTextTest : public testing::Test {
+ protected:
+  /// Generates under `script` with chains of up to `num_draft_tokens`.
+  std::unique_ptr<Sequence> Run(const Script& script, int64_t num_draft_tokens, bool has_drafter,
+                                std::optional<double> p_min = 0.0) {
+    const auto drafter = *ModelDrafter::Create(model_, kSlots, kVocab, pool_);
+    const auto engine =
+        *SpeculativeEngine::Create(model_, has_drafter ? drafter.get() : nullptr, /*vocab=*/nullptr,
+                                   {.num_draft_tokens = num_draft_tokens,
+                                    .draft_p_min = p_min,
+                                    .num_slots = kSlots,
+                                    .emit_size = kVocab},
+                                   pool_);
+    SamplingParams sampling = UpTo(150);
+    sampling.grammar = std::make_shared<Script>(script);
+    auto sequence = MakeSequence(Ids({1, 2, 3}), {.sampling = sampling}, kVocab);
+    RunToEnd(*engine, *sequence);
+    EXPECT_EQ(sequence->finish_reason(), FinishReason::kStop) << sequence->error();
+    num_passes_ = engine->stats().num_draft_passes;
+    return sequence;
+  }
+
+  FakeModel model_{/*seed=*/5, kVocab, kContext};
+  ThreadPool pool_{1};
+  int64_t num_passes_ = 0;  // of the draft in the last run
+};
+
+TEST_F(ForcedTextTest, TakesFewestStepsAndNoPass) {
+  constexpr int64_t kForced = 40;
+  const Script script({Ids({7}), Ids({9}), Ids({4})}, /*length=*/1 + kForced);
+  for (const int64_t k : {1, 5, 8}) {
+    for (const bool has_drafter : {false, true}) {
+      for (const std::optional<double> p_min : {std::optional(0.0)}) {
+        SCOPED_TRACE(absl::StrCat(k, " ", has_drafter, " ", *p_min));
+        const auto sequence = Run(script, k, has_drafter, p_min);
+        EXPECT_EQ(num_passes_, 0);
+        // The first token is the prompt's.
+        EXPECT_EQ(sequence->stats.num_verify_steps, (kForced + k) / (k + 1));
+        EXPECT_EQ(sequence->stats.num_forced, sequence->stats.num_drafted);
+        EXPECT_EQ(sequence->stats.num_accepted, sequence->stats.num_drafted);
+        EXPECT_EQ(sequence->output().back(), script.Forced(TokenConstraint::State{kForced})[0]);
+      }
+    }
+  }
+}
+
+TEST_F(ForcedTextTest, ContinuesAfterModelTokens) {
+  // 1 token of the prompt, then 8 steps of: 2 passes for the model's tokens, 7 forced ones.
+  const Script script({{}, Ids({9}), Ids({4}), Ids({6})}, /*length=*/1 + 72);
+  const auto plain = Run(script, /*num_draft_tokens=*/0, /*has_drafter=*/true);
+  const auto drafted = Run(script, /*num_draft_tokens=*/8, /*has_drafter=*/true);
+  EXPECT_EQ(drafted->tokens(), plain->tokens());
+  EXPECT_EQ(drafted->stats.num_verify_steps, 8);
+  EXPECT_EQ(drafted->stats.num_accepted, 64);
+  EXPECT_EQ(num_passes_, 64 - drafted->stats.num_forced);
+  EXPECT_EQ(drafted->stats.num_held[Index(RowSource::kGrammar)], drafted->stats.num_forced);
+  EXPECT_EQ(drafted->stats.num_escapes(), 0);
+}
+
+TEST_F(ForcedTextTest, IsDraftedWithoutADrafterUpToTheModelsToken) {
+  const Script script({{}, Ids({9}), Ids({4}), Ids({6})}, /*length=*/1 + 72);
+  const auto plain = Run(script, /*num_draft_tokens=*/0, /*has_drafter=*/false);
+  const auto drafted = Run(script, /*num_draft_tokens=*/8, /*has_drafter=*/false);
+  EXPECT_EQ(drafted->tokens(), plain->tokens());
+  EXPECT_EQ(drafted->stats.num_verify_steps, 18);  // 3 forced tokens and the model's
+}
+
+}  // namespace
+}  // namespace shortlist
