@@ -3,7 +3,6 @@
 #include "draft/chain_memory.h"
 #include "draft/constraint_path.h"
 #include "draft/draft_policy.h"
-#include "draft/prompt_lookup.h"
 
 namespace shortlist {
 namespace {
@@ -34,10 +33,18 @@ bool ChainPolicy::IsWorthItsRow(const DraftEvidence& of, const DraftedChain& cha
   return chain.probability * memory_->Likelihood(of) >= least;  // false for NaN
 }
 
+/// Returns the token that followed the same text earlier. No match if it may not follow here.
+PromptLookup::Match ChainPolicy::Lookup(const DraftedChain& chain) const {
+  const PromptLookup::Match match = memory_->lookup.Find(text_, chain.tokens);
+  if (match.length == 0 || limits_.constraints.empty()) return match;
+  const ConstraintPath path(limits_.constraints, chain.tokens);
+  return path.IsComplete() || !path.Allows(match.next) ? PromptLookup::Match() : match;
+}
+
 bool ChainPolicy::Weigh(TokenId token, double token_probability, DraftedChain& chain) const {
   const double likely = token_probability * limits_.coverage;
   PromptLookup::Match match;
-  if (limits_.looks_up) match = memory_->lookup.Find(text_, chain.tokens);
+  if (limits_.looks_up) match = Lookup(chain);
   const bool agrees = match.length > 0 && match.next == token;
   if (!agrees && match.length >= kSureMatch && likely < kUnsure) return false;
   const DraftEvidence of = {agrees ? DraftSource::kDraftAndText : DraftSource::kDraft, likely};
@@ -79,7 +86,7 @@ bool ChainPolicy::WantsMore(const DraftedChain& chain, int64_t num_passes) const
 void ChainPolicy::Copy(bool wants_distributions, DraftedChain& chain) const {
   if (!limits_.looks_up || !weighs()) return;
   while (chain.size() < limits_.max_tokens) {
-    const PromptLookup::Match match = memory_->lookup.Find(text_, chain.tokens);
+    const PromptLookup::Match match = Lookup(chain);
     if (match.length == 0) return;
     const double length = static_cast<double>(match.length);
     const DraftEvidence copied = {DraftSource::kText, length / (length + 1.0)};

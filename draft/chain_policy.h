@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "draft/drafted_chain.h"
+#include "draft/prompt_lookup.h"
 #include "request/sequence.h"
 
 namespace shortlist {
@@ -69,12 +70,14 @@ class ChainPolicy {
   /// its network. False where the constraints end the output.
   bool WantsMore(const DraftedChain& chain, int64_t num_passes = 1) const;
 
-  /// Appends tokens that followed the same tokens earlier in the text, while the target is likely
-  /// enough to accept them. A copied token costs no draft pass, only a row of the target's pass.
+  /// Appends tokens that followed the same tokens earlier in the text, while the constraints allow
+  /// them and the target is likely enough to accept them. A copied token costs no draft pass, only
+  /// a row of the target's pass.
   void Copy(bool wants_distributions, DraftedChain& chain) const;
 
  private:
   void Add(const DraftEvidence& of, DraftedChain& chain) const;
+  PromptLookup::Match Lookup(const DraftedChain& chain) const;
   bool IsWorthItsRow(const DraftEvidence& of, const DraftedChain& chain) const;
 
   ChainMemory* memory_ = nullptr;

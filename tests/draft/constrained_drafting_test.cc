@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstddef>
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "draft/chain_memory.h"
+#include "draft/chain_policy.h"
 #include "draft/engine.h"
 #include "draft/model_drafter.h"
 #include "request/token_constraint.h"
@@ -99,7 +103,7 @@ TEST_F(ForcedTextTest, TakesFewestStepsAndNoPass) {
   const Script script({Ids({7}), Ids({9}), Ids({4})}, /*length=*/1 + kForced);
   for (const int64_t k : {1, 5, 8}) {
     for (const bool has_drafter : {false, true}) {
-      for (const std::optional<double> p_min : {std::optional(0.0)}) {
+      for (const std::optional<double> p_min : {std::optional(0.0), std::optional(0.35)}) {
         SCOPED_TRACE(absl::StrCat(k, " ", has_drafter, " ", *p_min));
         const auto sequence = Run(script, k, has_drafter, p_min);
         EXPECT_EQ(num_passes_, 0);
@@ -132,6 +136,30 @@ TEST_F(ForcedTextTest, IsDraftedWithoutADrafterUpToTheModelsToken) {
   const auto drafted = Run(script, /*num_draft_tokens=*/8, /*has_drafter=*/false);
   EXPECT_EQ(drafted->tokens(), plain->tokens());
   EXPECT_EQ(drafted->stats.num_verify_steps, 18);  // 3 forced tokens and the model's
+}
+
+class ConstrainedCopyTest : public testing::Test {
+ protected:
+  /// What is copied after 5 6 7 8 9 4 3 5 6 by a request under `script`.
+  std::vector<TokenId> Copied(const Script& script) {
+    const auto text = Ids({5, 6, 7, 8, 9, 4, 3, 5, 6});
+    const std::vector<Sequence::Constraint> constraints = {
+        {std::make_shared<Script>(script), script.Begin()}};
+    ChainMemory memory;
+    const ChainPolicy policy(
+        memory, text,
+        {.max_tokens = 4, .p_min = 0.35, .looks_up = true, .constraints = constraints});
+    DraftedChain chain;
+    policy.Copy(/*wants_distributions=*/false, chain);
+    return chain.tokens;
+  }
+};
+
+TEST_F(ConstrainedCopyTest, EndsAtTheFirstTokenThatMayNotFollow) {
+  EXPECT_EQ(Copied(Script({{}}, /*length=*/10)), Ids({7, 8, 9, 4}));
+  EXPECT_EQ(Copied(Script({{}, {}, Ids({1, 2})}, /*length=*/10)), Ids({7, 8}));
+  EXPECT_EQ(Copied(Script({Ids({1})}, /*length=*/10)), Ids({}));
+  EXPECT_EQ(Copied(Script({{}}, /*length=*/3)), Ids({7, 8, 9}));
 }
 
 }  // namespace
