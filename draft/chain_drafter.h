@@ -51,7 +51,7 @@ class ChainDrafter : public Drafter {
   int64_t sketch_bytes() const { return sketch_ ? sketch_->bytes() : 0; }
 
  protected:
-  explicit ChainDrafter(PrunedHead head) : head_(std::move(head)) {}
+  explicit ChainDrafter(PrunedHead head);
 
   /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there.
   /// Errors of PrunedHead::Create and HeadOnDevice::NewScorer.
@@ -89,17 +89,24 @@ class ChainDrafter : public Drafter {
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       HeadInput hidden);
+  absl::Status SelectRows(const ActiveVocab& active, std::span<DraftTask* const> tasks,
+                          const Matrix& states, bool wants_distributions);
+  void ChooseFromLogits(std::span<DraftTask* const> tasks, bool wants_distributions,
+                        std::span<Choice> choices);
+  const ActiveVocab* VocabFor(DraftTask& task) const;
   bool HasRows(const DraftTask& task) const;
   absl::Status ChooseBySketch(std::span<DraftTask* const> tasks, const Matrix& states,
                               bool wants_distributions);
 
   PrunedHead head_;
+  const std::shared_ptr<const ActiveVocab> no_rows_;  // of tokens whose few rows are in the tail
   std::optional<SketchChooser> sketch_;
   std::vector<SketchRace> races_;
   StateMoments* moments_ = nullptr;
   SketchFitter* fitter_ = nullptr;
   std::function<void(std::shared_ptr<const Sketch>)> use_fitted_;
   RowTails tails_;
+  std::vector<std::span<const int32_t>> few_;  // of a pass, in place of tails_
   TokenLogits logits_;
   TokenChooser chooser_;
 };

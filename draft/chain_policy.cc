@@ -26,6 +26,12 @@ void ChainPolicy::Add(const DraftEvidence& of, DraftedChain& chain) const {
   chain.evidence.push_back(of);
 }
 
+/// Coverage at the end of the chain.
+double ChainPolicy::CoverageOf(const DraftedChain& chain) const {
+  const bool is_narrowed = !chain.narrowed.empty() && chain.narrowed.back() == chain.size();
+  return is_narrowed ? 1.0 : limits_.coverage;
+}
+
 /// `of` is the evidence for the next token of the chain.
 bool ChainPolicy::IsWorthItsRow(const DraftEvidence& of, const DraftedChain& chain) const {
   const double least = limits_.thresholds != nullptr ? limits_.thresholds->row[chain.size()]
@@ -42,7 +48,7 @@ PromptLookup::Match ChainPolicy::Lookup(const DraftedChain& chain) const {
 }
 
 bool ChainPolicy::Weigh(TokenId token, double token_probability, DraftedChain& chain) const {
-  const double likely = token_probability * limits_.coverage;
+  const double likely = token_probability * CoverageOf(chain);
   PromptLookup::Match match;
   if (limits_.looks_up) match = Lookup(chain);
   const bool agrees = match.length > 0 && match.next == token;
@@ -54,7 +60,7 @@ bool ChainPolicy::Weigh(TokenId token, double token_probability, DraftedChain& c
 }
 
 void ChainPolicy::WeighDraw(double largest_probability, DraftedChain& chain) const {
-  Add({DraftSource::kDraft, largest_probability * limits_.coverage}, chain);
+  Add({DraftSource::kDraft, largest_probability * CoverageOf(chain)}, chain);
 }
 
 void ChainPolicy::Force(bool wants_distributions, DraftedChain& chain) const {

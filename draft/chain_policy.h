@@ -27,8 +27,8 @@ class ChainPolicy {
     // Read when the chain grows, so it may be filled after the policy is made.
     const ChainThresholds* thresholds = nullptr;
     bool looks_up = false;  // if weighs(), repetitions may be copied from the request's text
-    // The request's coverage so far; 1 over the full head. Multiplies the probabilities of tokens,
-    // to account for rows that are not scored.
+    // The request's coverage so far; 1 over the full head and at narrowed places. Multiplies the
+    // probabilities of tokens, to account for rows that are not scored.
     double coverage = 1.0;
     // The request's, with their states after its tokens.
     std::span<const Sequence::Constraint> constraints = {};
@@ -77,6 +77,7 @@ class ChainPolicy {
 
  private:
   void Add(const DraftEvidence& of, DraftedChain& chain) const;
+  double CoverageOf(const DraftedChain& chain) const;
   PromptLookup::Match Lookup(const DraftedChain& chain) const;
   bool IsWorthItsRow(const DraftEvidence& of, const DraftedChain& chain) const;
 

@@ -48,4 +48,17 @@ std::vector<TokenId> ConstraintPath::Forced() const {
   return forced;
 }
 
+std::optional<std::vector<TokenId>> ConstraintPath::Few() const {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const std::optional<TokenSet> set = constraints_[i].of->AllowedIfFew(states_[i], kFew);
+    if (!set) continue;
+    std::vector<TokenId> ids;
+    for (const TokenId id : set->ids()) {
+      if (Allows(id)) ids.push_back(id);
+    }
+    return ids;
+  }
+  return std::nullopt;
+}
+
 }  // namespace shortlist

@@ -1,6 +1,8 @@
 #ifndef SHORTLIST_DRAFT_CONSTRAINT_PATH_H_
 #define SHORTLIST_DRAFT_CONSTRAINT_PATH_H_
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +29,13 @@ class ConstraintPath {
   /// Returns tokens that must follow by one constraint, as far as all constraints allow them. Empty
   /// if nothing is forced, or the output is complete.
   std::vector<TokenId> Forced() const;
+
+  /// Most tokens of a set that a draft scores alone. Measured sets have at most 64 tokens or most
+  /// of the vocabulary; rows up to this number cost less than those of any active vocabulary.
+  static constexpr int64_t kFew = 256;
+  /// Returns the tokens that may follow, ascending; nullopt if every constraint allows more than
+  /// kFew.
+  std::optional<std::vector<TokenId>> Few() const;
 
  private:
   std::span<const Sequence::Constraint> constraints_;

@@ -52,14 +52,17 @@ struct RankedRows {
 struct DraftedChain {
   std::vector<TokenId> tokens;
   std::vector<int32_t> forced;  // ascending places in `tokens` of forced ones, which cost no pass
-  int64_t num_copied = 0;       // how many of the last `tokens` are copies
-  int64_t num_passes = 0;       // passes of the drafter
-  double probability = 1.0;     // estimated probability that the target accepts the whole chain
+  // Ascending places whose pass scored only what the constraints allow there, because that is few.
+  std::vector<int32_t> narrowed;
+  int64_t num_copied = 0;    // how many of the last `tokens` are copies
+  int64_t num_passes = 0;    // passes of the drafter
+  double probability = 1.0;  // estimated probability that the target accepts the whole chain
   // [size()] if the drafter weighs its tokens, else [num_copied]; empty if !ChainPolicy::weighs().
   std::vector<DraftEvidence> evidence;
   // [tokens.size()], only for rejection sampling.
   std::vector<DraftDistribution> distributions;
-  // [num_passes] rows chosen by the sketch, ascending; empty without a sketch.
+  // [num_passes] rows chosen by the sketch, ascending, none for a narrowed place; empty without a
+  // sketch.
   std::vector<std::vector<int32_t>> sketch_rows;
   // [num_passes] all ranked rows, from which the sketch chose.
   std::vector<RankedRows> ranked_rows;

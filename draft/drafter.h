@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct DraftTask {
   // last token.
   ChainPolicy policy;
   DraftedChain chain;  // out
+  // The drafter's: ids of the only tokens that may follow the chain, if they are few.
+  std::optional<std::vector<int32_t>> few = {};
 };
 
 /// A drafter's data of one request, made by Drafter::NewState.

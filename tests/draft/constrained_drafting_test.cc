@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -16,10 +18,12 @@
 #include "draft/chain_policy.h"
 #include "draft/engine.h"
 #include "draft/model_drafter.h"
+#include "draft/token_chooser.h"
 #include "request/token_constraint.h"
 #include "tests/draft/engine_testing.h"
 #include "tests/draft/fake_model.h"
 #include "tests/draft/pair.h"
+#include "vocab/dynamic_vocabulary_manager.h"
 
 namespace shortlist {
 namespace {
@@ -75,10 +79,11 @@ class ForcedTextTest : public testing::Test {
  protected:
   /// Generates under `script` with chains of up to `num_draft_tokens`.
   std::unique_ptr<Sequence> Run(const Script& script, int64_t num_draft_tokens, bool has_drafter,
-                                std::optional<double> p_min = 0.0) {
+                                std::optional<double> p_min = 0.0,
+                                DynamicVocabularyManager* vocab = nullptr) {
     const auto drafter = *ModelDrafter::Create(model_, kSlots, kVocab, pool_);
     const auto engine =
-        *SpeculativeEngine::Create(model_, has_drafter ? drafter.get() : nullptr, /*vocab=*/nullptr,
+        *SpeculativeEngine::Create(model_, has_drafter ? drafter.get() : nullptr, vocab,
                                    {.num_draft_tokens = num_draft_tokens,
                                     .draft_p_min = p_min,
                                     .num_slots = kSlots,
@@ -138,6 +143,58 @@ TEST_F(ForcedTextTest, IsDraftedWithoutADrafterUpToTheModelsToken) {
   EXPECT_EQ(drafted->stats.num_verify_steps, 18);  // 3 forced tokens and the model's
 }
 
+TEST_F(ForcedTextTest, FewTokensAreScoredAlone) {
+  // The draft's vocabulary is empty, and it learns nothing.
+  const auto vocab = *DynamicVocabularyManager::Create(*VocabBase::Create({}, kVocab), {});
+  const Script script({Ids({3, 8, 20}), Ids({5, 6})}, /*length=*/1 + 36);
+  for (const std::optional<double> p_min : {std::optional(0.0), std::optional(0.35)}) {
+    const auto plain = Run(script, /*num_draft_tokens=*/0, /*has_drafter=*/true);
+    const auto drafted =
+        Run(script, /*num_draft_tokens=*/5, /*has_drafter=*/true, p_min, vocab.get());
+    EXPECT_EQ(drafted->tokens(), plain->tokens());
+    EXPECT_EQ(drafted->stats.num_accepted, drafted->stats.num_drafted);
+    EXPECT_GE(drafted->stats.num_accepted, 18);
+    EXPECT_EQ(drafted->stats.num_mapping_faults, 0);
+  }
+}
+
+TEST(ConstrainedChoiceTest, RowsOfTheSetAloneYieldTheChoiceOfTheFullHead) {
+  std::mt19937 random(3);
+  const ActiveVocab no_rows(/*version=*/0, *VocabBase::Create({}, kVocab), {});
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<TokenId> set;
+    std::vector<int32_t> rows;
+    std::vector<float> full, few;
+    const uint32_t share = 1 + random() % 10;
+    for (int32_t id = 0; id < kVocab; ++id) {
+      full.push_back(static_cast<float>(random() % 1000) / 100.0f);
+      if (random() % share > 0) continue;
+      set.push_back(TokenId{id});
+      rows.push_back(id);
+      few.push_back(full.back());
+    }
+    if (set.empty()) continue;
+    SamplingParams sampling = UpTo(5);
+    sampling.temperature = round % 3 * 0.7;
+    sampling.top_k = round % 5 == 0 ? 3 : 0;
+    sampling.seed = round;
+    sampling.grammar =
+        std::make_shared<Script>(std::vector<std::vector<TokenId>>{set}, /*length=*/5);
+    const auto sequence = MakeSequence(Ids({1}), {.sampling = sampling}, kVocab);
+    TokenChooser of_all, of_few;
+    const RowIds all_ids(kVocab), few_ids(no_rows, rows);
+    of_all.Prepare(full, all_ids, *sequence, {});
+    of_few.Prepare(few, few_ids, *sequence, {});
+    const TokenId choice = of_all.TokenAt(*of_all.Choose());
+    EXPECT_EQ(choice, of_few.TokenAt(*of_few.Choose()));
+    EXPECT_EQ(choice, of_few.TokenAt(of_few.ChooseSurely()->row));
+    EXPECT_TRUE(std::ranges::binary_search(set, choice));
+    const DraftDistribution p = of_all.Distribution(), q = of_few.Distribution();
+    EXPECT_EQ(p.ids, q.ids);
+    for (size_t i = 0; i < p.ids.size(); ++i) EXPECT_NEAR(p.probs[i], q.probs[i], 1e-6);
+  }
+}
+
 class ConstrainedCopyTest : public testing::Test {
  protected:
   /// What is copied after 5 6 7 8 9 4 3 5 6 by a request under `script`.
@@ -160,6 +217,56 @@ TEST_F(ConstrainedCopyTest, EndsAtTheFirstTokenThatMayNotFollow) {
   EXPECT_EQ(Copied(Script({{}, {}, Ids({1, 2})}, /*length=*/10)), Ids({7, 8}));
   EXPECT_EQ(Copied(Script({Ids({1})}, /*length=*/10)), Ids({}));
   EXPECT_EQ(Copied(Script({{}}, /*length=*/3)), Ids({7, 8, 9}));
+}
+
+/// The demo pair under scripts of forced runs, few tokens and free text.
+class ConstrainedEqualityTest : public EngineTest {
+ protected:
+  static std::shared_ptr<const TokenConstraint> NewScript(const std::vector<TokenId>& text) {
+    std::vector<std::vector<TokenId>> places;
+    for (size_t i = 0; i < text.size(); ++i) {
+      std::vector<TokenId> few(text.begin() + i, std::min(text.begin() + i + 12, text.end()));
+      std::ranges::sort(few);
+      few.erase(std::ranges::unique(few).begin(), few.end());
+      const size_t kind = i % 10;
+      places.push_back(kind < 4 ? std::vector{text[i]} : kind < 7 ? few : std::vector<TokenId>());
+    }
+    return std::make_shared<Script>(std::move(places), /*length=*/1000);
+  }
+};
+
+TEST_F(ConstrainedEqualityTest, DraftedOutputsEqualPlainOnes) {
+  const auto prompts = TestPrompts(/*count=*/6, /*max_len=*/60);
+  for (const double temperature : {0.0, 0.8}) {
+    RunConfig plain{.sampling = UpTo(30)};
+    plain.sampling.temperature = temperature;
+    plain.sampling.grammar = NewScript(prompts[0]);
+    const RunResult expected = pair_->Run(prompts, plain);
+    SequenceStats total;
+    int run = 0;
+    for (const VocabKind vocab :
+         {VocabKind::kFullHead, VocabKind::kListAndDynamic, VocabKind::kSketch}) {
+      for (const DrafterKind drafter :
+           {DrafterKind::kEagle, DrafterKind::kModel, DrafterKind::kSelf}) {
+        RunConfig config = plain;
+        config.drafter = drafter;
+        config.vocab = vocab;
+        config.num_draft_tokens = std::array{1, 5, 8, 8}[run++ % 4];
+        config.batch = run % 2 == 0 ? 8 : 1;
+        config.draft_p_min = run % 3 == 0 ? 0.0 : 0.35;
+        if (temperature == 0.0 && run % 2 == 0) config.verify = VerifyMode::kRejection;
+        SCOPED_TRACE(config.ToString());
+        const RunResult drafted = pair_->Run(prompts, config);
+        EXPECT_EQ(drafted.outputs, expected.outputs);
+        EXPECT_EQ(drafted.total.num_mapping_faults, 0);
+        EXPECT_GT(drafted.total.num_forced, 0);
+        total.Add(drafted.total);
+      }
+    }
+    EXPECT_GT(total.num_accepted, total.num_forced);
+    EXPECT_GT(total.num_held[Index(RowSource::kGrammar)], 0);
+    EXPECT_GT(total.num_held[Index(RowSource::kSketch)], 0);
+  }
 }
 
 }  // namespace
