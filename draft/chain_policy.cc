@@ -28,8 +28,7 @@ void ChainPolicy::Add(const DraftEvidence& of, DraftedChain& chain) const {
 
 /// Coverage at the end of the chain.
 double ChainPolicy::CoverageOf(const DraftedChain& chain) const {
-  const bool is_narrowed = !chain.narrowed.empty() && chain.narrowed.back() == chain.size();
-  return is_narrowed ? 1.0 : limits_.coverage;
+  return chain.IsNarrowed(chain.size()) ? 1.0 : limits_.coverage;
 }
 
 /// `of` is the evidence for the next token of the chain.

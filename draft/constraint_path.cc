@@ -48,6 +48,13 @@ std::vector<TokenId> ConstraintPath::Forced() const {
   return forced;
 }
 
+bool ConstraintPath::AllowsFew() const {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (constraints_[i].of->AllowedIfFew(states_[i], kFew)) return true;
+  }
+  return false;
+}
+
 std::optional<std::vector<TokenId>> ConstraintPath::Few() const {
   for (size_t i = 0; i < states_.size(); ++i) {
     const std::optional<TokenSet> set = constraints_[i].of->AllowedIfFew(states_[i], kFew);

@@ -36,6 +36,8 @@ class ConstraintPath {
   /// Returns the tokens that may follow, ascending; nullopt if every constraint allows more than
   /// kFew.
   std::optional<std::vector<TokenId>> Few() const;
+  /// True if Few() has a value.
+  bool AllowsFew() const;
 
  private:
   std::span<const Sequence::Constraint> constraints_;

@@ -24,6 +24,10 @@ bool DraftedChain::IsForced(int64_t place) const {
   return std::ranges::binary_search(forced, place);
 }
 
+bool DraftedChain::IsNarrowed(int64_t place) const {
+  return std::ranges::binary_search(narrowed, place);
+}
+
 int64_t DraftedChain::NumForced(int64_t end) const {
   return std::ranges::lower_bound(forced, end) - forced.begin();
 }

@@ -71,6 +71,7 @@ struct DraftedChain {
   /// Place of the first copy; size() if there is none.
   int64_t first_copy() const { return size() - num_copied; }
   bool IsForced(int64_t place) const;
+  bool IsNarrowed(int64_t place) const;
   /// Number of forced tokens at places below `end`.
   int64_t NumForced(int64_t end) const;
   int64_t num_forced() const { return std::ssize(forced); }

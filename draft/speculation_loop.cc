@@ -11,7 +11,6 @@
 #include "draft/measure_costs.h"
 #include "draft/prompt_logprobs.h"
 #include "draft/speculation.h"
-#include "draft/step_coverage.h"
 
 namespace shortlist {
 namespace {
@@ -244,6 +243,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
     const DraftedChain& drafted = task.chain;
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
+    std::optional<ConstraintPath> path = PathFor(sequence);
     const int64_t num_accepted = verifier_.Verify(sequence, drafted, verdict_.From(row),
                                                   options_.verify, config_.context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
@@ -251,7 +251,12 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
     CountVerdict(drafted, num_accepted, num_emitted, sequence.stats);
     sequence.cached_len += num_emitted;
     SpeculationOf(sequence).chain_memory.Learn(drafted, num_accepted);
-    Learn(work[i], task, num_accepted, num_emitted);
+    Learn(work[i], {.task = &task,
+                    .active = vocabs_.Of(work[i]).active.get(),
+                    .has_sketch = draft_side_.num_sketch_rows() > 0,
+                    .num_accepted = num_accepted,
+                    .num_emitted = num_emitted,
+                    .path = std::move(path)});
     if (num_emitted > 0) draft_side_.Accept(work[i], hidden.Rows(row, num_emitted));
     row += drafted.size() + 1;
   }
@@ -315,23 +320,24 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, const Proposal& 
   options_.sizer->AddStep(step, *vocabs_.Of(work.front()).active);
 }
 
-/// Updates statistics and vocabularies. Of the `num_emitted` tokens that resulted from `task`, the
-/// first `num_accepted` were drafted.
-void SpeculationLoop::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-                            int64_t num_emitted) {
+/// The path for JudgedStep, before the step's tokens are emitted.
+std::optional<ConstraintPath> SpeculationLoop::PathFor(const Sequence& sequence) const {
+  if (drafter_ == nullptr || !sequence.speculates() || sequence.constraints().empty()) {
+    return std::nullopt;
+  }
+  return ConstraintPath(sequence.constraints());
+}
+
+/// Updates statistics and vocabularies.
+void SpeculationLoop::Learn(const StepWork& work, const JudgedStep& step) {
   Sequence& sequence = *work.sequence;
   const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
   const ActiveVocab& active = *snapshot.active;
-  const JudgedStep step{.task = &task,
-                        .active = &active,
-                        .has_sketch = draft_side_.num_sketch_rows() > 0,
-                        .num_accepted = num_accepted,
-                        .num_emitted = num_emitted};
   const StepCoverage coverage = CountCoverage(step, options_.coverage_floor);
   if (options_.sizer != nullptr && vocabs_.IsOwn(snapshot)) {
     TellSizerOfTokens(step, coverage, *options_.sizer);
   }
-  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(num_emitted);
+  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
   discovery_.AfterStep(sequence, active, emitted);
   if (!snapshot.fit.ok()) return;
   DynamicVocabularyManager& vocab = vocabs_.ManagerOf(work);

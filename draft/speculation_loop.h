@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "draft/drafter.h"
 #include "draft/engine.h"
 #include "draft/proposer.h"
+#include "draft/step_coverage.h"
 #include "draft/step_vocabs.h"
 #include "draft/tail_discovery.h"
 #include "draft/target_head.h"
@@ -65,8 +67,8 @@ class SpeculationLoop final : public SpeculativeEngine {
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
   void CountVerdict(const DraftedChain& drafted, int64_t num_accepted, int64_t num_emitted,
                     SequenceStats& stats);
-  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-             int64_t num_emitted);
+  std::optional<ConstraintPath> PathFor(const Sequence& sequence) const;
+  void Learn(const StepWork& work, const JudgedStep& step);
   void UpdatePolicy(const Proposal& proposal, const EngineStats& of_step);
   void TellSizer(std::span<const StepWork> work, const Proposal& proposal,
                  const EngineStats& of_step);

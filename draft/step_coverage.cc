@@ -15,10 +15,9 @@ namespace {
 RowSource SourceOf(const JudgedStep& step, size_t j, TokenId last, TokenId id) {
   const DraftTask& task = *step.task;
   const RequestTail& tail = SpeculationOf(*task.sequence).tail;
-  if (task.chain.IsForced(j)) return RowSource::kGrammar;
   const RowSource known = HeldBy(*step.active, tail, last, id);
   const std::optional<int64_t> pass = task.chain.PassOf(j);
-  const bool is_sketched = known == RowSource::kNone &&
+  const bool is_sketched = known == RowSource::kNone && pass &&
                            *pass < std::ssize(task.chain.sketch_rows) &&
                            std::ranges::binary_search(task.chain.sketch_rows[*pass], Raw(id));
   return is_sketched ? RowSource::kSketch : known;
@@ -33,7 +32,8 @@ std::vector<TokenId> SharedDrafted(const JudgedStep& step) {
   TokenId last = step.before();
   for (size_t j = 0; j < static_cast<size_t>(task.chain.first_copy()); ++j) {
     const TokenId id = task.chain.tokens[j];
-    if (SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
+    const bool is_of_vocab = !task.chain.IsForced(j) && !task.chain.IsNarrowed(j);
+    if (is_of_vocab && SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
     last = id;
   }
   return shared;
@@ -50,12 +50,15 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
   const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
   const std::span<TokenInfo> infos = std::span(sequence.token_infos).last(step.num_emitted);
   StepCoverage coverage;
+  std::optional<ConstraintPath> path = step.path;
   RowSource corrected_from = RowSource::kNone;  // of the last token; kNone if nothing scored it
   TokenId last = step.before();
   for (size_t j = 0; j < emitted.size(); ++j) {
     const TokenId id = emitted[j];
-    RowSource source = SourceOf(step, j, last, id);
+    const bool is_constrained = task.chain.IsForced(j) || (path && path->AllowsFew());
+    RowSource source = is_constrained ? RowSource::kGrammar : SourceOf(step, j, last, id);
     last = id;
+    if (path) path->Advance(id);
     coverage.sources.push_back(source);
     if (source == RowSource::kGrammar) {
       ++stats.num_held[Index(source)];

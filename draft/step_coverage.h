@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
+#include "draft/constraint_path.h"
 #include "draft/drafter.h"
 #include "vocab/active_vocab.h"
 #include "vocab/row_source.h"
@@ -20,6 +22,8 @@ struct JudgedStep {
   bool has_sketch = false;    // a sketch chooses rows, except over the full head
   int64_t num_accepted = 0;   // leading emitted tokens that were drafted
   int64_t num_emitted = 0;
+  // The constraints' states before the emitted tokens; nullopt: there are none, or no draft.
+  std::optional<ConstraintPath> path = {};
 
   bool fell_back() const { return task->active != active; }
   /// The token before the emitted ones.
@@ -40,9 +44,10 @@ struct StepCoverage {
   std::vector<TokenId> shared_drafted;
 };
 
-/// Counts a verified step: updates the coverage in the sequence's stats, marks escapes in its
-/// token_infos, and passes every scored token to its CoverageGuard with `coverage_floor`. Call
-/// before the tail is updated with the step.
+/// Counts a verified step. A token at a place where a constraint forced the draft or allows few
+/// tokens counts for kGrammar alone: whatever the vocabulary, a draft can propose it. Updates the
+/// coverage in the sequence's stats, marks escapes in its token_infos, and passes every scored
+/// token to its CoverageGuard with `coverage_floor`. Call before the tail is updated with the step.
 StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor);
 
 /// Passes every emitted token of the step to `sizer`, with its rank in the sketch.

@@ -131,7 +131,8 @@ TEST_F(ForcedTextTest, ContinuesAfterModelTokens) {
   EXPECT_EQ(drafted->stats.num_verify_steps, 8);
   EXPECT_EQ(drafted->stats.num_accepted, 64);
   EXPECT_EQ(num_passes_, 64 - drafted->stats.num_forced);
-  EXPECT_EQ(drafted->stats.num_held[Index(RowSource::kGrammar)], drafted->stats.num_forced);
+  EXPECT_EQ(drafted->stats.num_constrained(), 54);  // with the target's own
+  EXPECT_EQ(drafted->stats.num_covered, 18);
   EXPECT_EQ(drafted->stats.num_escapes(), 0);
 }
 
