@@ -20,9 +20,11 @@ namespace {
 std::string SpeedNote(const SequenceStats& stats, int64_t num_prompts, double step_seconds) {
   std::string note = Counted(num_prompts, "prompt");
   if (stats.num_step_tokens == 0 || step_seconds <= 0) return note + ", no decode step";
-  return absl::StrFormat("%s, %.1f tokens/s, accept length %.2f", note,
-                         static_cast<double>(stats.num_step_tokens) / step_seconds,
-                         stats.accept_length());
+  absl::StrAppendFormat(&note, ", %.1f tokens/s, accept length %.2f",
+                        static_cast<double>(stats.num_step_tokens) / step_seconds,
+                        stats.accept_length());
+  if (stats.num_forced == 0) return note;
+  return absl::StrFormat("%s, forced draft length %.2f", note, stats.forced_length());
 }
 
 }  // namespace

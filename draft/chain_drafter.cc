@@ -7,6 +7,7 @@
 
 #include "base/catch_bad_alloc.h"
 #include "base/status_macros.h"
+#include "draft/constraint_path.h"
 #include "draft/speculation.h"
 #include "kernels/sampling.h"
 
@@ -18,6 +19,11 @@ TokenId LastToken(const DraftTask& task) {
 }
 
 }  // namespace
+
+ChainDrafter::ChainDrafter(PrunedHead head)
+    : head_(std::move(head)),
+      no_rows_(std::make_shared<ActiveVocab>(
+          /*version=*/0, *VocabBase::Create({}, head_.vocab_size()), std::vector<int32_t>())) {}
 
 void ChainDrafter::UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows,
                              ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device) {
@@ -45,9 +51,27 @@ absl::Status ChainDrafter::TellStates(const Matrix& hidden) {
 }
 
 bool ChainDrafter::HasRows(const DraftTask& task) const {
+  if (task.few) return !task.few->empty();
   return task.active->is_full_head() || sketch_ || task.active->size() > 0 ||
          SpeculationOf(*task.sequence).tail.size() > 0 ||
          !task.active->base()->SuccessorsOf(LastToken(task)).empty();
+}
+
+/// Returns the vocabulary that the task scores at the end of its chain, and sets `few`. Null if
+/// there is nothing to score.
+const ActiveVocab* ChainDrafter::VocabFor(DraftTask& task) const {
+  task.few.reset();
+  const std::span<const Sequence::Constraint> constraints = task.sequence->constraints();
+  if (!constraints.empty()) {
+    if (const auto tokens = ConstraintPath(constraints, task.chain.tokens).Few()) {
+      task.few.emplace();
+      for (const TokenId id : *tokens) {
+        if (Raw(id) < head_.num_rows()) task.few->push_back(Raw(id));
+      }
+    }
+  }
+  if (!HasRows(task)) return nullptr;
+  return task.few ? no_rows_.get() : task.active;
 }
 
 absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distributions) {
@@ -57,18 +81,26 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
   std::vector<DraftTask*> live;
   for (DraftTask& task : tasks) {
     task.chain = {};
-    live.push_back(&task);
+    task.policy.Force(wants_distributions, task.chain);
+    const int64_t num_forced = task.chain.size();
+    if (num_forced == 0 || task.policy.WantsMore(task.chain, NumPasses(num_forced + 1))) {
+      live.push_back(&task);
+    }
   }
+  if (live.empty()) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Begin(live));
   while (true) {
-    const int64_t length = live.front()->chain.size();
+    std::vector<int64_t> lengths;
+    for (const DraftTask* task : live) lengths.push_back(task->chain.size());
     SHORTLIST_RETURN_IF_ERROR(ProposeOne(live, hidden, wants_distributions));
-    for (DraftTask* task : live) ++task->chain.num_passes;
     std::vector<int64_t> rows;
     std::vector<DraftTask*> going_on;
     for (size_t m = 0; m < live.size(); ++m) {
-      const bool grew = live[m]->chain.size() == length + 1;
-      if (!grew || !live[m]->policy.WantsMore(live[m]->chain)) continue;
+      DraftedChain& chain = live[m]->chain;
+      ++chain.num_passes;
+      if (chain.size() == lengths[m]) continue;
+      live[m]->policy.Force(wants_distributions, chain);
+      if (!live[m]->policy.WantsMore(chain, NumPasses(chain.size() - lengths[m]))) continue;
       rows.push_back(static_cast<int64_t>(m));
       going_on.push_back(live[m]);
     }
@@ -79,23 +111,23 @@ absl::Status ChainDrafter::Draft(std::span<DraftTask> tasks, bool wants_distribu
   }
 }
 
-/// Scores tasks over the same vocabulary together. A task whose vocabulary has no rows yet proposes
-/// nothing.
+/// Scores tasks over the same vocabulary together. A task whose vocabulary has no rows yet, or
+/// whose constraints allow nothing, proposes nothing.
 absl::Status ChainDrafter::ProposeOne(std::span<DraftTask* const> tasks, const Matrix& hidden,
                                       bool wants_distributions) {
-  std::vector<const ActiveVocab*> done;
-  for (const DraftTask* first : tasks) {
-    const ActiveVocab* const active = first->active;
-    if (std::find(done.begin(), done.end(), active) != done.end()) continue;
-    done.push_back(active);
+  std::vector<const ActiveVocab*> vocabs;
+  for (DraftTask* const task : tasks) vocabs.push_back(VocabFor(*task));
+  for (size_t first = 0; first < tasks.size(); ++first) {
+    const ActiveVocab* const active = vocabs[first];
+    if (active == nullptr) continue;  // nothing to score, or done
     std::vector<DraftTask*> group;
     std::vector<int64_t> rows;
-    for (size_t m = 0; m < tasks.size(); ++m) {
-      if (tasks[m]->active != active || !HasRows(*tasks[m])) continue;
+    for (size_t m = first; m < tasks.size(); ++m) {
+      if (vocabs[m] != active) continue;
+      vocabs[m] = nullptr;
       group.push_back(tasks[m]);
       rows.push_back(static_cast<int64_t>(m));
     }
-    if (group.empty()) continue;
     if (group.size() == tasks.size()) {
       return ProposeOver(*active, tasks, hidden, wants_distributions);
     }
@@ -130,42 +162,71 @@ absl::Status ChainDrafter::ChooseBySketch(std::span<DraftTask* const> tasks, con
   return absl::OkStatus();
 }
 
-absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
-                                       const Matrix& states, bool wants_distributions) {
-  tails_.Clear(active);
-  bool best_suffices = !wants_distributions;
-  bool weighs = false;
+/// Sets tails_, or few_ if `active` is no_rows_, to the rows of each token besides those of
+/// `active`.
+absl::Status ChainDrafter::SelectRows(const ActiveVocab& active, std::span<DraftTask* const> tasks,
+                                      const Matrix& states, bool wants_distributions) {
+  if (&active == no_rows_.get()) {
+    few_.clear();
+    for (DraftTask* const task : tasks) {
+      DraftedChain& chain = task->chain;
+      chain.narrowed.push_back(static_cast<int32_t>(chain.size()));
+      few_.push_back(*task->few);
+      if (!sketch_ || task->active->is_full_head()) continue;
+      chain.sketch_rows.emplace_back();
+      chain.ranked_rows.emplace_back();
+    }
+    return absl::OkStatus();
+  }
   const bool has_sketch = sketch_ && !active.is_full_head();
   if (has_sketch) {
     SHORTLIST_RETURN_IF_ERROR(ChooseBySketch(tasks, states, wants_distributions));
   }
+  tails_.Clear(active);
   for (const DraftTask* task : tasks) {
-    Sequence& sequence = *task->sequence;
-    tails_.Add(SpeculationOf(sequence).tail.ids(), LastToken(*task),
+    tails_.Add(SpeculationOf(*task->sequence).tail.ids(), LastToken(*task),
                has_sketch ? task->chain.sketch_rows.back() : std::span<const int32_t>());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<DraftTask* const> tasks,
+                                       const Matrix& states, bool wants_distributions) {
+  SHORTLIST_RETURN_IF_ERROR(SelectRows(active, tasks, states, wants_distributions));
+  bool best_suffices = !wants_distributions;
+  bool weighs = false;
+  for (const DraftTask* task : tasks) {
+    const Sequence& sequence = *task->sequence;
     weighs |= task->policy.weighs();
     const int64_t num_output = sequence.num_output() + task->chain.size();
     best_suffices &= sequence.sampling().greedy() && sequence.sampling().UsesRawLogits(num_output);
   }
   const HeadInput hidden = HeadInput::Of(states);
-  const HeadSelection selection{active, tails_.of_tokens()};
+  const HeadSelection selection{active, &active == no_rows_.get() ? few_ : tails_.of_tokens()};
   std::vector<Choice> choices(tasks.size());
-  if (best_suffices) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        const std::vector<PrunedHead::Best> best,
-        weighs ? head_.TopK(hidden, selection, /*k=*/1) : head_.Argmax(hidden, selection));
-    for (size_t m = 0; m < tasks.size(); ++m) {
-      choices[m] = {best[m].id, best[m].logit};
-      if (Raw(best[m].id) >= 0 && weighs) {
-        choices[m].stands =
-            tasks[m]->policy.Weigh(best[m].id, best[m].probability, tasks[m]->chain);
-      }
-    }
+  if (!best_suffices) {
+    SHORTLIST_ASSIGN_OR_RETURN(logits_, head_.Logits(hidden, selection, std::move(logits_)));
+    ChooseFromLogits(tasks, wants_distributions, choices);
     return Append(tasks, choices, hidden);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(logits_, head_.Logits(hidden, selection, std::move(logits_)));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::vector<PrunedHead::Best> best,
+      weighs ? head_.TopK(hidden, selection, /*k=*/1) : head_.Argmax(hidden, selection));
+  for (size_t m = 0; m < tasks.size(); ++m) {
+    choices[m] = {best[m].id, best[m].logit};
+    if (Raw(best[m].id) >= 0 && weighs) {
+      choices[m].stands = tasks[m]->policy.Weigh(best[m].id, best[m].probability, tasks[m]->chain);
+    }
+  }
+  return Append(tasks, choices, hidden);
+}
+
+/// Chooses and weighs a token for each task from logits_.
+void ChainDrafter::ChooseFromLogits(std::span<DraftTask* const> tasks, bool wants_distributions,
+                                    std::span<Choice> choices) {
   for (size_t m = 0; m < tasks.size(); ++m) {
     DraftTask& task = *tasks[m];
+    const bool weighs = task.policy.weighs();
     chooser_.Prepare(logits_.of_token(m), logits_.ids[m], *task.sequence, task.chain.tokens);
     std::optional<DraftId> row;
     bool stands = true;
@@ -185,7 +246,6 @@ absl::Status ChainDrafter::ProposeOver(const ActiveVocab& active, std::span<Draf
     if (wants_distributions) task.chain.distributions.push_back(chooser_.Distribution());
     choices[m] = {chooser_.TokenAt(*row), logits_.of_token(m)[Raw(*row)], stands};
   }
-  return Append(tasks, choices, hidden);
 }
 
 absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,

@@ -51,20 +51,26 @@ class ChainDrafter : public Drafter {
   int64_t sketch_bytes() const { return sketch_ ? sketch_->bytes() : 0; }
 
  protected:
-  explicit ChainDrafter(PrunedHead head) : head_(std::move(head)) {}
+  explicit ChainDrafter(PrunedHead head);
 
   /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there.
   /// Errors of PrunedHead::Create and HeadOnDevice::NewScorer.
   static absl::StatusOr<PrunedHead> CreateHead(const HeadWeight& weight, int64_t num_rows,
                                                ThreadPool& pool, const HeadOnDevice* device);
 
-  /// Brings the draft's KV up to the sequences' last tokens. Returns the hidden states that predict
-  /// the next token: [tasks.size(), hidden] f32, contiguous, in host memory.
+  /// Brings the draft's KV up to the sequences' last tokens, and then to those of their chains,
+  /// which are forced. Returns the hidden states that predict the next token: [tasks.size(),
+  /// hidden] f32, contiguous, in host memory.
   virtual absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) = 0;
 
-  /// Feeds the last drafted token of each task, which was predicted from `hidden` [tasks.size(),
-  /// hidden]. Returns the hidden states that predict the following token, in the format of Begin().
+  /// Feeds the drafted tokens of each task that are not fed yet: the one predicted from `hidden`
+  /// [tasks.size(), hidden] and those forced after it. Returns the hidden states that predict the
+  /// following token, in the format of Begin().
   virtual absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) = 0;
+
+  /// Number of the network's passes that compute `num_tokens` (at least 1) successive tokens of one
+  /// chain.
+  virtual int64_t NumPasses(int64_t num_tokens) const = 0;
 
   /// Subclasses pass all hidden states that the network computes, [n, hidden] f32. The states of
   /// prompts, which no head scores, are included: they are as informative as the others.
@@ -83,17 +89,24 @@ class ChainDrafter : public Drafter {
   };
   absl::Status Append(std::span<DraftTask* const> tasks, std::span<const Choice> choices,
                       HeadInput hidden);
+  absl::Status SelectRows(const ActiveVocab& active, std::span<DraftTask* const> tasks,
+                          const Matrix& states, bool wants_distributions);
+  void ChooseFromLogits(std::span<DraftTask* const> tasks, bool wants_distributions,
+                        std::span<Choice> choices);
+  const ActiveVocab* VocabFor(DraftTask& task) const;
   bool HasRows(const DraftTask& task) const;
   absl::Status ChooseBySketch(std::span<DraftTask* const> tasks, const Matrix& states,
                               bool wants_distributions);
 
   PrunedHead head_;
+  const std::shared_ptr<const ActiveVocab> no_rows_;  // of tokens whose few rows are in the tail
   std::optional<SketchChooser> sketch_;
   std::vector<SketchRace> races_;
   StateMoments* moments_ = nullptr;
   SketchFitter* fitter_ = nullptr;
   std::function<void(std::shared_ptr<const Sketch>)> use_fitted_;
   RowTails tails_;
+  std::vector<std::span<const int32_t>> few_;  // of a pass, in place of tails_
   TokenLogits logits_;
   TokenChooser chooser_;
 };

@@ -13,7 +13,8 @@ double ChainMemory::Likelihood(const DraftEvidence& of) const {
 void ChainMemory::Learn(const DraftedChain& chain, int64_t num_accepted) {
   // Averages about the last 32 judged tokens of the drafter.
   constexpr double kUsualRate = 1.0 / 32;
-  for (int64_t j = 0; j < std::min(num_accepted + 1, chain.num_from_drafter()); ++j) {
+  for (int64_t j = 0; j < std::min(num_accepted + 1, chain.first_copy()); ++j) {
+    if (chain.IsForced(j)) continue;
     usual_acceptance += kUsualRate * ((j < num_accepted ? 1.0 : 0.0) - usual_acceptance);
   }
   const int64_t first = chain.size() - std::ssize(chain.evidence);

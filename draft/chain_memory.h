@@ -12,9 +12,9 @@ namespace shortlist {
 
 /// What the text of one request and the target's verdicts on its chains tell about its next chain.
 struct ChainMemory {
-  PromptLookup lookup;                          // over the request's tokens
-  std::array<AcceptanceForecast, 3> forecasts;  // by DraftSource
-  double usual_acceptance = 0.8;                // of recent tokens of the drafter that were judged
+  PromptLookup lookup;                                         // over the request's tokens
+  std::array<AcceptanceForecast, kNumDraftSources> forecasts;  // by DraftSource
+  double usual_acceptance = 0.8;  // of recent tokens of the drafter that were judged
 
   /// Probability that the target accepts a token with this evidence. NaN if the evidence is.
   double Likelihood(const DraftEvidence& of) const;

@@ -1,8 +1,8 @@
 #include "draft/chain_policy.h"
 
 #include "draft/chain_memory.h"
+#include "draft/constraint_path.h"
 #include "draft/draft_policy.h"
-#include "draft/prompt_lookup.h"
 
 namespace shortlist {
 namespace {
@@ -15,11 +15,20 @@ constexpr int64_t kSureMatch = 3;
 // Cost of a copied token relative to a drafted one: only a row of the target's pass.
 constexpr double kCopyShare = 0.4;
 
+// Before any verdict the square root of this (AcceptanceForecast). Low enough that a model that
+// writes the text in other tokens ends forced drafts early.
+constexpr double kForcedProbability = 0.9;
+
 }  // namespace
 
 void ChainPolicy::Add(const DraftEvidence& of, DraftedChain& chain) const {
   chain.probability *= memory_->Likelihood(of);
   chain.evidence.push_back(of);
+}
+
+/// Coverage at the end of the chain.
+double ChainPolicy::CoverageOf(const DraftedChain& chain) const {
+  return chain.IsNarrowed(chain.size()) ? 1.0 : limits_.coverage;
 }
 
 /// `of` is the evidence for the next token of the chain.
@@ -29,10 +38,18 @@ bool ChainPolicy::IsWorthItsRow(const DraftEvidence& of, const DraftedChain& cha
   return chain.probability * memory_->Likelihood(of) >= least;  // false for NaN
 }
 
+/// Returns the token that followed the same text earlier. No match if it may not follow here.
+PromptLookup::Match ChainPolicy::Lookup(const DraftedChain& chain) const {
+  const PromptLookup::Match match = memory_->lookup.Find(text_, chain.tokens);
+  if (match.length == 0 || limits_.constraints.empty()) return match;
+  const ConstraintPath path(limits_.constraints, chain.tokens);
+  return path.IsComplete() || !path.Allows(match.next) ? PromptLookup::Match() : match;
+}
+
 bool ChainPolicy::Weigh(TokenId token, double token_probability, DraftedChain& chain) const {
-  const double likely = token_probability * limits_.coverage;
+  const double likely = token_probability * CoverageOf(chain);
   PromptLookup::Match match;
-  if (limits_.looks_up) match = memory_->lookup.Find(text_, chain.tokens);
+  if (limits_.looks_up) match = Lookup(chain);
   const bool agrees = match.length > 0 && match.next == token;
   if (!agrees && match.length >= kSureMatch && likely < kUnsure) return false;
   const DraftEvidence of = {agrees ? DraftSource::kDraftAndText : DraftSource::kDraft, likely};
@@ -42,30 +59,46 @@ bool ChainPolicy::Weigh(TokenId token, double token_probability, DraftedChain& c
 }
 
 void ChainPolicy::WeighDraw(double largest_probability, DraftedChain& chain) const {
-  Add({DraftSource::kDraft, largest_probability * limits_.coverage}, chain);
+  Add({DraftSource::kDraft, largest_probability * CoverageOf(chain)}, chain);
 }
 
-bool ChainPolicy::WantsMore(const DraftedChain& chain) const {
+void ChainPolicy::Force(bool wants_distributions, DraftedChain& chain) const {
+  if (!is_constrained() || chain.size() >= limits_.max_tokens) return;
+  const DraftEvidence forced = {DraftSource::kForced, kForcedProbability};
+  for (const TokenId token : ConstraintPath(limits_.constraints, chain.tokens).Forced()) {
+    if (chain.size() >= limits_.max_tokens) return;
+    if (weighs() && !IsWorthItsRow(forced, chain)) return;
+    if (weighs()) Add(forced, chain);
+    chain.forced.push_back(static_cast<int32_t>(chain.size()));
+    chain.AddCertain(token, wants_distributions);
+  }
+}
+
+bool ChainPolicy::WantsMore(const DraftedChain& chain, int64_t num_passes) const {
   if (chain.size() >= limits_.max_tokens) return false;
+  if (is_constrained() && ConstraintPath(limits_.constraints, chain.tokens).IsComplete()) {
+    return false;
+  }
   if (limits_.thresholds == nullptr) {
     return limits_.p_min == 0.0 || chain.probability >= limits_.p_min;
   }
   const double next = chain.probability * memory_->usual_acceptance;
-  return next >= limits_.thresholds->pass[chain.size()];
+  const double pass = limits_.thresholds->pass[chain.size()];
+  const double without_row = pass - limits_.thresholds->row[chain.size()];
+  return next >= pass + static_cast<double>(num_passes - 1) * without_row;
 }
 
 void ChainPolicy::Copy(bool wants_distributions, DraftedChain& chain) const {
   if (!limits_.looks_up || !weighs()) return;
   while (chain.size() < limits_.max_tokens) {
-    const PromptLookup::Match match = memory_->lookup.Find(text_, chain.tokens);
+    const PromptLookup::Match match = Lookup(chain);
     if (match.length == 0) return;
     const double length = static_cast<double>(match.length);
     const DraftEvidence copied = {DraftSource::kText, length / (length + 1.0)};
     if (!IsWorthItsRow(copied, chain)) return;
     Add(copied, chain);
-    chain.tokens.push_back(match.next);
+    chain.AddCertain(match.next, wants_distributions);
     ++chain.num_copied;
-    if (wants_distributions) chain.distributions.push_back({{Raw(match.next)}, {1.0f}});
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/ids.h"
 #include "draft/drafted_chain.h"
+#include "draft/prompt_lookup.h"
+#include "request/sequence.h"
 
 namespace shortlist {
 
@@ -25,18 +27,22 @@ class ChainPolicy {
     // Read when the chain grows, so it may be filled after the policy is made.
     const ChainThresholds* thresholds = nullptr;
     bool looks_up = false;  // if weighs(), repetitions may be copied from the request's text
-    // The request's coverage so far; 1 over the full head. Multiplies the probabilities of tokens,
-    // to account for rows that are not scored.
+    // The request's coverage so far; 1 over the full head and at narrowed places. Multiplies the
+    // probabilities of tokens, to account for rows that are not scored.
     double coverage = 1.0;
+    // The request's, with their states after its tokens.
+    std::span<const Sequence::Constraint> constraints = {};
   };
 
   /// Without a memory: max_tokens 0.
   ChainPolicy() = default;
-  /// `memory` and `text` (the request's tokens) must outlive the step.
+  /// `memory`, `text` (the request's tokens) and constraints must outlive the step.
   ChainPolicy(ChainMemory& memory, std::span<const TokenId> text, const Limits& limits)
       : memory_(&memory), text_(text), limits_(limits) {}
 
   int64_t max_tokens() const { return limits_.max_tokens; }
+  /// True if tokens may be forced.
+  bool is_constrained() const { return max_tokens() > 0 && !limits_.constraints.empty(); }
   /// The request does not draft in this step after all.
   void Rest() { limits_.max_tokens = 0; }
 
@@ -55,15 +61,24 @@ class ChainPolicy {
   /// temperature 1.
   void WeighDraw(double largest_probability, DraftedChain& chain) const;
 
-  /// True if the drafter may append another token to `chain`.
-  bool WantsMore(const DraftedChain& chain) const;
+  /// Appends the tokens that the request's constraints force after `chain`, while the target is
+  /// likely enough to accept them. A forced token costs no draft pass, only a row of the target's
+  /// pass.
+  void Force(bool wants_distributions, DraftedChain& chain) const;
 
-  /// Appends tokens that followed the same tokens earlier in the text, while the target is likely
-  /// enough to accept them. A copied token costs no draft pass, only a row of the target's pass.
+  /// True if the drafter may append another token to `chain`, which takes `num_passes` passes of
+  /// its network. False where the constraints end the output.
+  bool WantsMore(const DraftedChain& chain, int64_t num_passes = 1) const;
+
+  /// Appends tokens that followed the same tokens earlier in the text, while the constraints allow
+  /// them and the target is likely enough to accept them. A copied token costs no draft pass, only
+  /// a row of the target's pass.
   void Copy(bool wants_distributions, DraftedChain& chain) const;
 
  private:
   void Add(const DraftEvidence& of, DraftedChain& chain) const;
+  double CoverageOf(const DraftedChain& chain) const;
+  PromptLookup::Match Lookup(const DraftedChain& chain) const;
   bool IsWorthItsRow(const DraftEvidence& of, const DraftedChain& chain) const;
 
   ChainMemory* memory_ = nullptr;

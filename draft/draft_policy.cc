@@ -200,7 +200,7 @@ void DraftPolicy::AddStep(const Step& step) {
   load.plain_emitted *= kept;
   load.worth.AddCatchUp(step.catch_up_ms);
   if (step.num_drafting < 1 || step.num_passes < 1) {
-    load.knows_plain = true;
+    load.knows_plain |= step.num_rows == step.num_requests;
     return load.worth.AddPlain();
   }
   AddVerdicts(step.num_judged, step.num_accepted);
@@ -217,9 +217,11 @@ void DraftPolicy::AddStep(const Step& step) {
   const double ms = num_passes * draft_.Of(step.num_drafting) + VerifyMs(step.num_rows);
   load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
   load.plain_emitted = load.plain_emitted * kDecay + ms * PlainRate(step.num_requests);
-  const double further = static_cast<double>(step.num_emitted - step.num_requests);
+  const double further =
+      static_cast<double>(step.num_emitted - step.num_requests - step.num_forced_accepted);
+  const double without_drafter_ms = VerifyMs(step.num_requests + step.num_forced);
   load.worth.Add(step.num_drafting, further * plain_ms / static_cast<double>(step.num_requests),
-                 ms - plain_ms, plain_ms);
+                 ms - without_drafter_ms, plain_ms);
   // The next trial may meet other requests.
   if (load.worth.rests()) load.emitted = load.plain_emitted = 0.0;
 }

@@ -42,14 +42,16 @@ class DraftPolicy {
   struct Step {
     int64_t num_requests = 0;
     int64_t num_new = 0;       // number of those requests whose first step this was
-    int64_t num_drafting = 0;  // number of those requests that drafted; 0: a plain step
+    int64_t num_drafting = 0;  // number of those requests that the drafter served; 0: a plain step
     int64_t num_passes = 0;    // of the draft
     double draft_ms = 0.0;
     int64_t num_rows = 0;  // of the target's pass
     double verify_ms = 0.0;
     int64_t num_emitted = 0;
-    int64_t num_judged = 0;    // drafted tokens that the target accepted or replaced
-    int64_t num_accepted = 0;  // of these
+    // Drafted tokens that the target accepted or replaced, except forced ones; of these, accepted.
+    int64_t num_judged = 0, num_accepted = 0;
+    // Rows of forced tokens, which need no drafter and are no merit of it; of these, accepted.
+    int64_t num_forced = 0, num_forced_accepted = 0;
     bool caught_up = false;    // the draft's passes include tokens that it lacked
     double catch_up_ms = 0.0;  // other passes of the draft, over tokens that it lacked
   };

@@ -20,4 +20,26 @@ int64_t RankedRows::RankOf(TokenId id) const {
   return rank;
 }
 
+bool DraftedChain::IsForced(int64_t place) const {
+  return std::ranges::binary_search(forced, place);
+}
+
+bool DraftedChain::IsNarrowed(int64_t place) const {
+  return std::ranges::binary_search(narrowed, place);
+}
+
+int64_t DraftedChain::NumForced(int64_t end) const {
+  return std::ranges::lower_bound(forced, end) - forced.begin();
+}
+
+std::optional<int64_t> DraftedChain::PassOf(int64_t place) const {
+  if (IsForced(place)) return std::nullopt;
+  return place - NumForced(place);
+}
+
+void DraftedChain::AddCertain(TokenId token, bool wants_distributions) {
+  tokens.push_back(token);
+  if (wants_distributions) distributions.push_back({{Raw(token)}, {1.0f}});
+}
+
 }  // namespace shortlist

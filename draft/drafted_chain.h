@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -14,7 +15,10 @@ enum class DraftSource {
   kDraft,         // the draft alone
   kDraftAndText,  // the draft and an earlier match in the request's text agree
   kText,          // the earlier match alone
+  kForced,        // a constraint of the request, which names the text that must follow
 };
+
+inline constexpr int kNumDraftSources = static_cast<int>(DraftSource::kForced) + 1;
 
 /// Evidence for a drafted token, and its probability before any forecast.
 struct DraftEvidence {
@@ -42,10 +46,14 @@ struct RankedRows {
 };
 
 /// What is proposed for one request in a step: tokens that may follow its last one, and how they
-/// were found. A drafter proposes the first tokens; copies of the request's text may follow. Plain
-/// data: ChainPolicy ends it, the verifier judges it, coverage and forecasts learn from it.
+/// were found. A drafter proposes the first tokens, and constraints force some between them; copies
+/// of the request's text may follow. Plain data: ChainPolicy ends it, the verifier judges it,
+/// coverage and forecasts learn from it.
 struct DraftedChain {
   std::vector<TokenId> tokens;
+  std::vector<int32_t> forced;  // ascending places in `tokens` of forced ones, which cost no pass
+  // Ascending places whose pass scored only what the constraints allow there, because that is few.
+  std::vector<int32_t> narrowed;
   int64_t num_copied = 0;    // how many of the last `tokens` are copies
   int64_t num_passes = 0;    // passes of the drafter
   double probability = 1.0;  // estimated probability that the target accepts the whole chain
@@ -53,14 +61,25 @@ struct DraftedChain {
   std::vector<DraftEvidence> evidence;
   // [tokens.size()], only for rejection sampling.
   std::vector<DraftDistribution> distributions;
-  // [num_passes] rows chosen by the sketch, ascending; empty without a sketch.
+  // [num_passes] rows chosen by the sketch, ascending, none for a narrowed place; empty without a
+  // sketch.
   std::vector<std::vector<int32_t>> sketch_rows;
   // [num_passes] all ranked rows, from which the sketch chose.
   std::vector<RankedRows> ranked_rows;
 
   int64_t size() const { return std::ssize(tokens); }
-  /// Number of tokens that the drafter proposed.
-  int64_t num_from_drafter() const { return size() - num_copied; }
+  /// Place of the first copy; size() if there is none.
+  int64_t first_copy() const { return size() - num_copied; }
+  bool IsForced(int64_t place) const;
+  bool IsNarrowed(int64_t place) const;
+  /// Number of forced tokens at places below `end`.
+  int64_t NumForced(int64_t end) const;
+  int64_t num_forced() const { return std::ssize(forced); }
+  /// Number of the pass that scored rows for `place`, if the drafter reached it: one below
+  /// num_passes. nullopt for a forced token.
+  std::optional<int64_t> PassOf(int64_t place) const;
+  /// Appends a token that is certain: a copied or a forced one.
+  void AddCertain(TokenId token, bool wants_distributions);
 };
 
 }  // namespace shortlist

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct DraftTask {
   // last token.
   ChainPolicy policy;
   DraftedChain chain;  // out
+  // The drafter's: ids of the only tokens that may follow the chain, if they are few.
+  std::optional<std::vector<int32_t>> few = {};
 };
 
 /// A drafter's data of one request, made by Drafter::NewState.
@@ -92,10 +95,10 @@ class Drafter {
   virtual absl::StatusOr<int64_t> CatchUp(std::span<const StepWork> work) = 0;
   static constexpr int64_t kMaxCatchUp = 256;
 
-  /// Fills the chain of every task, and weighs either all tokens (ChainPolicy::Weigh) or none. With
-  /// `wants_distributions`, samples from its distributions and returns them (for rejection
-  /// sampling); without, uses the target's noise. After an error the chains are unspecified and the
-  /// sequences' draft states stay usable.
+  /// Fills the chain of every task, with what its constraints force (ChainPolicy::Force), and
+  /// weighs either all tokens (ChainPolicy::Weigh) or none. With `wants_distributions`, samples
+  /// from its distributions and returns them (for rejection sampling); without, uses the target's
+  /// noise. After an error the chains are unspecified and the sequences' draft states stay usable.
   virtual absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) = 0;
 
   /// Runs the draft's layers over `num_chains` chains of `len` made-up tokens, num_chains * len at

@@ -20,7 +20,8 @@ struct State final : DrafterState {
   int64_t len = 0;  // leading positions whose keys and values come from the target's features
   std::vector<float> features;  // [num_features, hidden] of positions len, len + 1, ...
   int64_t num_features = 0;
-  int64_t num_fed = 0;  // number of `features` that are in the cache already
+  int64_t num_fed = 0;          // number of `features` that are in the cache already
+  int64_t num_drafted_fed = 0;  // tokens of the chain that the network has computed
 };
 
 State& StateOf(Sequence& sequence) {
@@ -139,21 +140,42 @@ absl::StatusOr<Matrix> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
     end += state.num_features - state.num_fed;
     last_rows.push_back(end - 1);
     state.num_fed = state.num_features;
+    state.num_drafted_fed = 0;
   }
-  return GatherRows(rows, last_rows);
+  return FeedChains(tasks, GatherRows(rows, last_rows));
 }
 
-absl::StatusOr<Matrix> EagleDrafter::Next(std::span<DraftTask* const> tasks, const Matrix& hidden) {
-  batch_.Clear();
-  for (const DraftTask* task : tasks) {
-    // Token t_n (the first drafted) and the predicted feature f_n-1 share position n - 1, and so
-    // on.
-    const Sequence& sequence = *task->sequence;
-    const int64_t position = sequence.num_tokens() - 2 + task->chain.size();
-    batch_.AddChain(std::span(&task->chain.tokens.back(), 1), position,
-                    task->kv_slots.first(position + 1));
+/// Computes the tokens of the chains that are not computed yet, one of each chain per pass, because
+/// a token needs the feature that its predecessor yields. `features` [tasks.size(), hidden]
+/// predicted the first of them; returns those of the last.
+absl::StatusOr<Matrix> EagleDrafter::FeedChains(std::span<DraftTask* const> tasks,
+                                                Matrix features) {
+  while (true) {
+    batch_.Clear();
+    std::vector<int64_t> fed;
+    for (size_t m = 0; m < tasks.size(); ++m) {
+      const DraftTask& task = *tasks[m];
+      const int64_t place = StateOf(task).num_drafted_fed;
+      if (place == task.chain.size()) continue;
+      // Token t_n (the first drafted) and the predicted feature f_n-1 share position n - 1, and so
+      // on.
+      const int64_t position = task.sequence->num_tokens() - 1 + place;
+      batch_.AddChain(std::span(&task.chain.tokens[place], 1), position,
+                      task.kv_slots.first(position + 1));
+      ++StateOf(task).num_drafted_fed;
+      fed.push_back(static_cast<int64_t>(m));
+    }
+    if (fed.empty()) return features;
+    if (fed.size() == tasks.size()) {
+      SHORTLIST_ASSIGN_OR_RETURN(features, Forward(features));
+      continue;
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const Matrix next, Forward(GatherRows(features, fed)));
+    for (size_t i = 0; i < fed.size(); ++i) {
+      std::copy_n(next.floats() + i * next.cols(), next.cols(),
+                  features.floats() + fed[i] * next.cols());
+    }
   }
-  return Forward(hidden);
 }
 
 }  // namespace shortlist

@@ -42,7 +42,11 @@ class EagleDrafter final : public ChainDrafter {
       : ChainDrafter(std::move(head)), model_(model), cache_(std::move(cache)) {}
 
   absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) override;
-  absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) override;
+  absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) override {
+    return FeedChains(tasks, hidden);
+  }
+  int64_t NumPasses(int64_t num_tokens) const override { return num_tokens; }
+  absl::StatusOr<Matrix> FeedChains(std::span<DraftTask* const> tasks, Matrix features);
   absl::StatusOr<Matrix> Forward(const Matrix& features);
 
   EagleModel& model_;

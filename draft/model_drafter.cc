@@ -27,6 +27,9 @@ State& StateOf(Sequence& sequence) {
 
 State& StateOf(const DraftTask& task) { return StateOf(*task.sequence); }
 
+/// Records that the task's whole chain is in the cache.
+void FedChain(const DraftTask& task) { StateOf(task).fed = task.chain.tokens; }
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
@@ -89,16 +92,18 @@ void ModelDrafter::BeginMissing() {
   if (++batch_number_ < kFirstBatch) batch_number_ = kFirstBatch;
 }
 
-/// Adds tokens [state.len, end) of the sequence to the batch. Returns false, without an effect, if
-/// the batch writes one of these slots already for another sequence.
-bool ModelDrafter::AddMissing(Sequence& sequence, std::span<const int32_t> kv_slots, int64_t end) {
+/// Adds tokens [state.len, end) of the sequence and then `drafted` to the batch. Returns false,
+/// without an effect, if the batch writes one of these slots already for another sequence.
+bool ModelDrafter::AddMissing(Sequence& sequence, std::span<const int32_t> kv_slots, int64_t end,
+                              std::span<const TokenId> drafted) {
   const int64_t begin = StateOf(sequence).len;
   const std::span<const int32_t> written = kv_slots.subspan(begin, end - begin);
   const auto is_in_batch = [this](int32_t slot) { return slots_[slot] == batch_number_; };
   if (std::ranges::any_of(written, is_in_batch)) return false;
   for (const int32_t slot : written) slots_[slot] = batch_number_;
-  batch_.AddChain(std::span(sequence.tokens()).subspan(begin, end - begin), begin,
-                  kv_slots.first(end));
+  std::vector<TokenId> tokens(sequence.tokens().begin() + begin, sequence.tokens().begin() + end);
+  tokens.insert(tokens.end(), drafted.begin(), drafted.end());
+  batch_.AddChain(tokens, begin, kv_slots.first(end + std::ssize(drafted)));
   return true;
 }
 
@@ -159,8 +164,10 @@ absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
       if (is_done[m]) continue;
       Sequence& sequence = *tasks[m]->sequence;
       const int64_t end = std::min(sequence.num_tokens(), StateOf(sequence).len + kMaxChunk);
+      std::span<const TokenId> drafted;
+      if (end == sequence.num_tokens()) drafted = tasks[m]->chain.tokens;
       // The first task is always added.
-      if (!AddMissing(sequence, tasks[m]->kv_slots, end)) continue;
+      if (!AddMissing(sequence, tasks[m]->kv_slots, end, drafted)) continue;
       chunks.push_back({m, batch_.num_tokens() - 1, end});
     }
     SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows, ForwardMissing());
@@ -170,6 +177,13 @@ absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
       state.len = chunk.end;
       state.num_marked = std::min(chunk.end, num_tokens - 1);  // the target lacks the last token
       is_done[chunk.task] = chunk.end == num_tokens;
+      if (is_done[chunk.task]) {
+        const DraftTask& task = *tasks[chunk.task];
+        FedChain(task);
+        for (const int32_t slot : task.kv_slots.subspan(num_tokens, task.chain.size())) {
+          slots_[slot] = kOther;
+        }
+      }
       std::memcpy(hidden.floats() + chunk.task * hidden_size,
                   rows.floats() + chunk.last_row * hidden_size, hidden_size * sizeof(float));
     }
@@ -179,15 +193,18 @@ absl::StatusOr<Matrix> ModelDrafter::Begin(std::span<DraftTask* const> tasks) {
 
 absl::StatusOr<Matrix> ModelDrafter::Next(std::span<DraftTask* const> tasks, const Matrix&) {
   batch_.Clear();
+  std::vector<int64_t> last_rows;
   for (const DraftTask* task : tasks) {
-    const Sequence& sequence = *task->sequence;
-    const int64_t position = sequence.num_tokens() + task->chain.size() - 1;
-    batch_.AddChain(std::span(&task->chain.tokens.back(), 1), position,
-                    task->kv_slots.first(position + 1));
+    const int64_t num_tokens = task->sequence->num_tokens();
+    const int64_t num_fed = std::ssize(StateOf(*task).fed);
+    batch_.AddChain(std::span(task->chain.tokens).subspan(num_fed), num_tokens + num_fed,
+                    task->kv_slots.first(num_tokens + task->chain.size()));
+    last_rows.push_back(batch_.num_tokens() - 1);
   }
   SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, Forward());
-  for (const DraftTask* task : tasks) StateOf(*task).fed.push_back(task->chain.tokens.back());
-  return hidden;
+  for (const DraftTask* task : tasks) FedChain(*task);
+  return batch_.num_tokens() == std::ssize(tasks) ? std::move(hidden)
+                                                  : GatherRows(hidden, last_rows);
 }
 
 }  // namespace shortlist

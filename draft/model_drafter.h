@@ -46,11 +46,13 @@ class ModelDrafter final : public ChainDrafter {
 
   absl::StatusOr<Matrix> Begin(std::span<DraftTask* const> tasks) override;
   absl::StatusOr<Matrix> Next(std::span<DraftTask* const> tasks, const Matrix& hidden) override;
+  int64_t NumPasses(int64_t) const override { return 1; }
   absl::StatusOr<Matrix> Forward();
   void BeginMissing();
   absl::StatusOr<Matrix> ForwardMissing();
   void Advance(Sequence& sequence, std::span<const int32_t> kv_slots);
-  bool AddMissing(Sequence& sequence, std::span<const int32_t> kv_slots, int64_t end);
+  bool AddMissing(Sequence& sequence, std::span<const int32_t> kv_slots, int64_t end,
+                  std::span<const TokenId> drafted = {});
 
   // Content of a slot of the cache: a token other than the target's as far as known, the target's
   // token, or, from kFirstBatch on, the number of the batch that last wrote it. The latter matters

@@ -9,15 +9,24 @@
 
 namespace shortlist {
 
+/// True if the drafter, and not only constraints, may draft for `sequence`.
+bool Proposer::HasDrafterFor(const Sequence& sequence) const {
+  return parts_.draft_side.CanDraft(sequence) &&
+         sequence.num_tokens() < parts_.drafter->context_len();
+}
+
 int64_t Proposer::NumDraftTokens(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
-  if (!parts_.draft_side.CanDraft(sequence)) return 0;
+  const bool has_drafter = HasDrafterFor(sequence);
+  if (!sequence.speculates() || (!has_drafter && sequence.constraints().empty())) return 0;
   // The last token of a step is the target's own, so the draft needs one token fewer than still
   // wanted. Each draft token needs a slot after the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
   const int64_t slots = std::ssize(work.kv_slots) - sequence.num_tokens();
-  const int64_t positions =
-      std::min(parts_.context_len, parts_.drafter->context_len()) - sequence.num_tokens();
+  const int64_t context_len = has_drafter
+                                  ? std::min(parts_.context_len, parts_.drafter->context_len())
+                                  : parts_.context_len;
+  const int64_t positions = context_len - sequence.num_tokens();
   return std::max<int64_t>(0,
                            std::min({parts_.options.num_draft_tokens, wanted, slots, positions}));
 }
@@ -57,7 +66,8 @@ DraftTask Proposer::NewTask(const StepWork& work) const {
                       .p_min = options.draft_p_min.value_or(0.0),
                       .thresholds = options.draft_p_min ? nullptr : &thresholds_,
                       .looks_up = options.prompt_lookup,
-                      .coverage = knows_coverage ? stats.coverage() : 1.0}},
+                      .coverage = knows_coverage ? stats.coverage() : 1.0,
+                      .constraints = sequence.constraints()}},
           .chain = {}};
 }
 
@@ -89,46 +99,69 @@ bool Proposer::Prepare(const StepWork& work, int64_t num_requests, Proposal& pro
   return false;
 }
 
-/// Makes the tasks, and returns those that are to draft.
-std::vector<DraftTask> Proposer::ChooseDrafting(std::span<const StepWork> work,
-                                                Proposal& proposal) {
-  std::vector<DraftTask> drafting;
-  for (const StepWork& of : work) {
-    proposal.tasks.push_back(NewTask(of));
-    DraftTask& task = proposal.tasks.back();
-    if (task.policy.max_tokens() == 0) continue;
-    if (Prepare(of, std::ssize(work), proposal)) {
-      drafting.push_back(task);
+/// Makes the tasks, and returns the places of those for which the drafter is to draft.
+std::vector<size_t> Proposer::ChooseDrafting(std::span<const StepWork> work, Proposal& proposal) {
+  std::vector<size_t> drafting;
+  for (size_t i = 0; i < work.size(); ++i) {
+    proposal.tasks.push_back(NewTask(work[i]));
+    if (proposal.tasks[i].policy.max_tokens() == 0 || !HasDrafterFor(*work[i].sequence)) continue;
+    if (Prepare(work[i], std::ssize(work), proposal)) {
+      drafting.push_back(i);
     } else {
-      task.policy.Rest();
       proposal.rests = true;
     }
   }
   if (drafting.empty()) return drafting;
-  proposal.rests = false;
-  if (parts_.options.draft_p_min) return drafting;
-  if (!parts_.policy.TakeStep(std::ssize(work), std::ssize(drafting))) {
-    for (DraftTask& task : proposal.tasks) task.policy.Rest();
-    proposal.rests = true;
-    return {};
-  }
-  thresholds_ = parts_.policy.Thresholds(std::ssize(work), std::ssize(drafting),
-                                         parts_.options.num_draft_tokens);
-  return drafting;
+  proposal.rests = !TakeStep(drafting.size(), proposal);
+  return proposal.rests ? std::vector<size_t>() : drafting;
 }
 
-void Proposer::Draft(std::vector<DraftTask> drafting, Proposal& proposal) {
+/// True if the step drafts. Sets thresholds_ if it does.
+bool Proposer::TakeStep(size_t num_drafting, Proposal& proposal) {
+  if (parts_.options.draft_p_min) return true;
+  const int64_t num_requests = std::ssize(proposal.tasks);
+  if (parts_.policy.TakeStep(num_requests, num_drafting)) {
+    thresholds_ =
+        parts_.policy.Thresholds(num_requests, num_drafting, parts_.options.num_draft_tokens);
+    return true;
+  }
+  // A step that measures plain decoding must be plain.
+  if (!parts_.policy.Rests(num_requests)) {
+    for (DraftTask& task : proposal.tasks) task.policy.Rest();
+  }
+  return false;
+}
+
+void Proposer::Draft(std::span<const size_t> drafting, Proposal& proposal) {
+  std::vector<DraftTask> tasks;
+  for (const size_t i : drafting) tasks.push_back(proposal.tasks[i]);
   proposal.caught_up = std::ranges::any_of(
-      drafting, [this](const DraftTask& task) { return NumMissing(*task.sequence) > 0; });
+      tasks, [this](const DraftTask& task) { return NumMissing(*task.sequence) > 0; });
   const bool wants_distributions = parts_.options.verify == VerifyMode::kRejection;
-  const absl::Status drafted = parts_.drafter->Draft(drafting, wants_distributions);
+  const absl::Status drafted = parts_.drafter->Draft(tasks, wants_distributions);
   if (!drafted.ok()) return parts_.draft_side.CountFailure(drafted);
-  size_t next = 0;
-  for (DraftTask& task : proposal.tasks) {
-    if (task.policy.max_tokens() == 0) continue;
-    task = std::move(drafting[next++]);
+  for (size_t n = 0; n < tasks.size(); ++n) {
+    DraftTask& task = proposal.tasks[drafting[n]];
+    task = std::move(tasks[n]);
     proposal.num_passes = std::max(proposal.num_passes, task.chain.num_passes);
     task.policy.Copy(wants_distributions, task.chain);
+  }
+}
+
+/// Drafts what constraints force for the tasks that the drafter did not draft for.
+void Proposer::ForceWithoutDrafter(bool has_drafted, Proposal& proposal) {
+  std::vector<DraftTask*> forcing;
+  for (DraftTask& task : proposal.tasks) {
+    const bool is_empty = task.chain.size() == 0 && task.chain.num_passes == 0;
+    if (is_empty && task.policy.is_constrained()) forcing.push_back(&task);
+  }
+  if (forcing.empty()) return;
+  if (!has_drafted) {
+    thresholds_ = parts_.policy.Thresholds(std::ssize(proposal.tasks), std::ssize(forcing),
+                                           parts_.options.num_draft_tokens);
+  }
+  for (DraftTask* task : forcing) {
+    task->policy.Force(parts_.options.verify == VerifyMode::kRejection, task->chain);
   }
 }
 
@@ -138,8 +171,9 @@ Proposal Proposer::Propose(std::span<const StepWork> work) {
     parts_.drafter->set_num_sketch_rows(sizer->num_sketch_rows());
   }
   Proposal proposal;
-  std::vector<DraftTask> drafting = ChooseDrafting(work, proposal);
-  if (!drafting.empty()) Draft(std::move(drafting), proposal);
+  const std::vector<size_t> drafting = ChooseDrafting(work, proposal);
+  if (!drafting.empty()) Draft(drafting, proposal);
+  ForceWithoutDrafter(!drafting.empty(), proposal);
   return proposal;
 }
 

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_DRAFT_PROPOSER_H_
 #define SHORTLIST_DRAFT_PROPOSER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -36,7 +37,7 @@ class Proposer {
   /// The engine's parts, which must outlive the proposer.
   struct Parts {
     const EngineOptions& options;
-    Drafter* drafter;     // null: nothing drafts
+    Drafter* drafter;     // null: only what constraints force is drafted
     int64_t context_len;  // of the target
     const TailDiscovery& discovery;
     const StepVocabs& vocabs;
@@ -56,11 +57,14 @@ class Proposer {
 
  private:
   DraftTask NewTask(const StepWork& work) const;
+  bool HasDrafterFor(const Sequence& sequence) const;
   int64_t NumDraftTokens(const StepWork& work) const;
   int64_t NumMissing(const Sequence& sequence) const;
   bool Prepare(const StepWork& work, int64_t num_requests, Proposal& proposal);
-  std::vector<DraftTask> ChooseDrafting(std::span<const StepWork> work, Proposal& proposal);
-  void Draft(std::vector<DraftTask> drafting, Proposal& proposal);
+  std::vector<size_t> ChooseDrafting(std::span<const StepWork> work, Proposal& proposal);
+  bool TakeStep(size_t num_drafting, Proposal& proposal);
+  void Draft(std::span<const size_t> drafting, Proposal& proposal);
+  void ForceWithoutDrafter(bool has_drafted, Proposal& proposal);
 
   const Parts parts_;
   ChainThresholds thresholds_;  // of the step

@@ -11,7 +11,6 @@
 #include "draft/measure_costs.h"
 #include "draft/prompt_logprobs.h"
 #include "draft/speculation.h"
-#include "draft/step_coverage.h"
 
 namespace shortlist {
 namespace {
@@ -238,31 +237,45 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
-  num_step_judged_ = num_step_accepted_ = 0;
+  num_step_judged_ = num_step_accepted_ = num_step_forced_ = num_step_forced_accepted_ = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const DraftTask& task = tasks[i];
     const DraftedChain& drafted = task.chain;
     Sequence& sequence = *task.sequence;
     const int64_t before = sequence.num_tokens();
+    std::optional<ConstraintPath> path = PathFor(sequence);
     const int64_t num_accepted = verifier_.Verify(sequence, drafted, verdict_.From(row),
                                                   options_.verify, config_.context_len);
     const int64_t num_emitted = sequence.num_tokens() - before;
     results_[i].num_emitted = num_emitted;
-    SequenceStats& stats = sequence.stats;
-    ++stats.num_verify_steps;
-    stats.num_step_tokens += num_emitted;
-    stats.num_drafted += drafted.size();
-    stats.num_copied += drafted.num_copied;
-    stats.num_accepted += num_accepted;
+    CountVerdict(drafted, num_accepted, num_emitted, sequence.stats);
     sequence.cached_len += num_emitted;
     SpeculationOf(sequence).chain_memory.Learn(drafted, num_accepted);
-    num_step_accepted_ += num_accepted;
-    num_step_judged_ += std::min(num_emitted, drafted.size());
-    Learn(work[i], task, num_accepted, num_emitted);
+    Learn(work[i], {.task = &task,
+                    .active = vocabs_.Of(work[i]).active.get(),
+                    .has_sketch = draft_side_.num_sketch_rows() > 0,
+                    .num_accepted = num_accepted,
+                    .num_emitted = num_emitted,
+                    .path = std::move(path)});
     if (num_emitted > 0) draft_side_.Accept(work[i], hidden.Rows(row, num_emitted));
     row += drafted.size() + 1;
   }
   return absl::OkStatus();
+}
+
+void SpeculationLoop::CountVerdict(const DraftedChain& drafted, int64_t num_accepted,
+                                   int64_t num_emitted, SequenceStats& stats) {
+  ++stats.num_verify_steps;
+  stats.num_step_tokens += num_emitted;
+  stats.num_drafted += drafted.size();
+  stats.num_copied += drafted.num_copied;
+  stats.num_forced += drafted.num_forced();
+  stats.num_accepted += num_accepted;
+  const int64_t num_judged = std::min(num_emitted, drafted.size());
+  num_step_judged_ += num_judged - drafted.NumForced(num_judged);
+  num_step_accepted_ += num_accepted - drafted.NumForced(num_accepted);
+  num_step_forced_ += drafted.num_forced();
+  num_step_forced_accepted_ += drafted.NumForced(num_accepted);
 }
 
 void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& of_step) {
@@ -274,6 +287,8 @@ void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& 
                          .verify_ms = of_step.verify_ms,
                          .num_judged = num_step_judged_,
                          .num_accepted = num_step_accepted_,
+                         .num_forced = num_step_forced_,
+                         .num_forced_accepted = num_step_forced_accepted_,
                          .caught_up = proposal.caught_up,
                          .catch_up_ms = proposal.catch_up_ms};
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -295,7 +310,7 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, const Proposal& 
     const StepVocabs::Snapshot& snapshot = vocabs_.Of(work[i]);
     if (!vocabs_.IsOwn(snapshot) || tasks[i].active != snapshot.active.get()) return;
     step.num_emitted += results_[i].num_emitted;
-    step.num_drafted += tasks[i].chain.size();
+    step.num_drafted += tasks[i].chain.size() - tasks[i].chain.num_forced();
   }
   step.num_passes = proposal.num_passes;
   step.draft_ms = of_step.draft_ms - proposal.catch_up_ms;
@@ -305,23 +320,24 @@ void SpeculationLoop::TellSizer(std::span<const StepWork> work, const Proposal& 
   options_.sizer->AddStep(step, *vocabs_.Of(work.front()).active);
 }
 
-/// Updates statistics and vocabularies. Of the `num_emitted` tokens that resulted from `task`, the
-/// first `num_accepted` were drafted.
-void SpeculationLoop::Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-                            int64_t num_emitted) {
+/// The path for JudgedStep, before the step's tokens are emitted.
+std::optional<ConstraintPath> SpeculationLoop::PathFor(const Sequence& sequence) const {
+  if (drafter_ == nullptr || !sequence.speculates() || sequence.constraints().empty()) {
+    return std::nullopt;
+  }
+  return ConstraintPath(sequence.constraints());
+}
+
+/// Updates statistics and vocabularies.
+void SpeculationLoop::Learn(const StepWork& work, const JudgedStep& step) {
   Sequence& sequence = *work.sequence;
   const StepVocabs::Snapshot& snapshot = vocabs_.Of(work);
   const ActiveVocab& active = *snapshot.active;
-  const JudgedStep step{.task = &task,
-                        .active = &active,
-                        .has_sketch = draft_side_.num_sketch_rows() > 0,
-                        .num_accepted = num_accepted,
-                        .num_emitted = num_emitted};
   const StepCoverage coverage = CountCoverage(step, options_.coverage_floor);
   if (options_.sizer != nullptr && vocabs_.IsOwn(snapshot)) {
     TellSizerOfTokens(step, coverage, *options_.sizer);
   }
-  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(num_emitted);
+  const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
   discovery_.AfterStep(sequence, active, emitted);
   if (!snapshot.fit.ok()) return;
   DynamicVocabularyManager& vocab = vocabs_.ManagerOf(work);

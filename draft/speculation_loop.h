@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "draft/drafter.h"
 #include "draft/engine.h"
 #include "draft/proposer.h"
+#include "draft/step_coverage.h"
 #include "draft/step_vocabs.h"
 #include "draft/tail_discovery.h"
 #include "draft/target_head.h"
@@ -63,8 +65,10 @@ class SpeculationLoop final : public SpeculativeEngine {
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);
-  void Learn(const StepWork& work, const DraftTask& task, int64_t num_accepted,
-             int64_t num_emitted);
+  void CountVerdict(const DraftedChain& drafted, int64_t num_accepted, int64_t num_emitted,
+                    SequenceStats& stats);
+  std::optional<ConstraintPath> PathFor(const Sequence& sequence) const;
+  void Learn(const StepWork& work, const JudgedStep& step);
   void UpdatePolicy(const Proposal& proposal, const EngineStats& of_step);
   void TellSizer(std::span<const StepWork> work, const Proposal& proposal,
                  const EngineStats& of_step);
@@ -80,8 +84,10 @@ class SpeculationLoop final : public SpeculativeEngine {
   TargetHead::Verdict verdict_;  // storage of the last step, reused
   Verifier verifier_;
   ForwardBatch batch_;
-  std::vector<StepResult> results_;                      // of the last pass
-  int64_t num_step_judged_ = 0, num_step_accepted_ = 0;  // drafted tokens of the last step
+  std::vector<StepResult> results_;  // of the last pass
+  // Drafted tokens of the last step, except forced ones; and its forced ones.
+  int64_t num_step_judged_ = 0, num_step_accepted_ = 0;
+  int64_t num_step_forced_ = 0, num_step_forced_accepted_ = 0;
   EngineStats stats_;
   DraftPolicy policy_;
   Proposer proposer_;  // refers to the parts above

@@ -16,8 +16,10 @@ RowSource SourceOf(const JudgedStep& step, size_t j, TokenId last, TokenId id) {
   const DraftTask& task = *step.task;
   const RequestTail& tail = SpeculationOf(*task.sequence).tail;
   const RowSource known = HeldBy(*step.active, tail, last, id);
-  const bool is_sketched = known == RowSource::kNone && j < task.chain.sketch_rows.size() &&
-                           std::ranges::binary_search(task.chain.sketch_rows[j], Raw(id));
+  const std::optional<int64_t> pass = task.chain.PassOf(j);
+  const bool is_sketched = known == RowSource::kNone && pass &&
+                           *pass < std::ssize(task.chain.sketch_rows) &&
+                           std::ranges::binary_search(task.chain.sketch_rows[*pass], Raw(id));
   return is_sketched ? RowSource::kSketch : known;
 }
 
@@ -28,9 +30,10 @@ std::vector<TokenId> SharedDrafted(const JudgedStep& step) {
   if (step.fell_back()) return shared;
   const DraftTask& task = *step.task;
   TokenId last = step.before();
-  for (size_t j = 0; j < static_cast<size_t>(task.chain.num_from_drafter()); ++j) {
+  for (size_t j = 0; j < static_cast<size_t>(task.chain.first_copy()); ++j) {
     const TokenId id = task.chain.tokens[j];
-    if (SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
+    const bool is_of_vocab = !task.chain.IsForced(j) && !task.chain.IsNarrowed(j);
+    if (is_of_vocab && SourceOf(step, j, last, id) <= RowSource::kShared) shared.push_back(id);
     last = id;
   }
   return shared;
@@ -47,14 +50,25 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
   const std::span<const TokenId> emitted = std::span(sequence.tokens()).last(step.num_emitted);
   const std::span<TokenInfo> infos = std::span(sequence.token_infos).last(step.num_emitted);
   StepCoverage coverage;
+  std::optional<ConstraintPath> path = step.path;
+  RowSource corrected_from = RowSource::kNone;  // of the last token; kNone if nothing scored it
   TokenId last = step.before();
   for (size_t j = 0; j < emitted.size(); ++j) {
     const TokenId id = emitted[j];
-    RowSource source = SourceOf(step, j, last, id);
+    const bool is_constrained = task.chain.IsForced(j) || (path && path->AllowsFew());
+    RowSource source = is_constrained ? RowSource::kGrammar : SourceOf(step, j, last, id);
     last = id;
+    if (path) path->Advance(id);
     coverage.sources.push_back(source);
-    if (sketch_chooses && j >= task.chain.sketch_rows.size()) {
+    if (source == RowSource::kGrammar) {
+      ++stats.num_held[Index(source)];
+      corrected_from = source;
+      coverage.unscored.push_back(id);
+      continue;
+    }
+    if (sketch_chooses && *task.chain.PassOf(j) >= std::ssize(task.chain.sketch_rows)) {
       ++stats.num_unscored;
+      corrected_from = RowSource::kNone;
       coverage.unscored.push_back(id);
       continue;
     }
@@ -64,6 +78,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
       guard.Count(source != RowSource::kNone, coverage_floor);
     }
     if (step.fell_back()) source = RowSource::kFallback;
+    corrected_from = source;
     ++stats.num_held[Index(source)];
     stats.num_covered += source != RowSource::kNone ? 1 : 0;
     infos[j].escape = source == RowSource::kNone;
@@ -72,9 +87,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
   }
   // The correction is at the place of the first wrong draft token.
   const bool is_corrected = step.num_accepted < std::min(step.num_emitted, task.chain.size());
-  if (is_corrected && coverage.unscored.empty() && coverage.held.back() != RowSource::kNone) {
-    ++stats.num_covered_corrections;
-  }
+  if (is_corrected && corrected_from != RowSource::kNone) ++stats.num_covered_corrections;
   coverage.shared_drafted = SharedDrafted(step);
   return coverage;
 }
@@ -88,8 +101,9 @@ void TellSizerOfTokens(const JudgedStep& step, const StepCoverage& coverage, Voc
     std::optional<int64_t> sketch_rank;  // nullopt if no draft pass reached this place
     if (!step.has_sketch) {
       sketch_rank = RankedRows::kUnranked;
-    } else if (j < task.chain.ranked_rows.size()) {
-      sketch_rank = task.chain.ranked_rows[j].RankOf(emitted[j]);
+    } else if (const std::optional<int64_t> pass = task.chain.PassOf(j);
+               pass && *pass < std::ssize(task.chain.ranked_rows)) {
+      sketch_rank = task.chain.ranked_rows[*pass].RankOf(emitted[j]);
     }
     const bool is_held =
         IsHeldAnyway(sequence, coverage.sources[j], emitted[j], sizer.sizes_base());
@@ -101,7 +115,7 @@ void TellSizerOfTokens(const JudgedStep& step, const StepCoverage& coverage, Voc
 bool IsHeldAnyway(const Sequence& sequence, RowSource source, TokenId id, bool sizes_base) {
   const bool is_of_base = source == RowSource::kBase || source == RowSource::kSuccessors;
   if (is_of_base && !sizes_base) return true;
-  if (source == RowSource::kShared ||
+  if (source == RowSource::kShared || source == RowSource::kGrammar ||
       (source >= RowSource::kGiven && source < RowSource::kSketch)) {
     return true;
   }

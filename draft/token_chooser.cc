@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "draft/constraint_path.h"
 #include "draft/nucleus.h"
 #include "kernels/sampling.h"
 
@@ -38,27 +39,30 @@ std::optional<DraftId> RowAt(int64_t index) {
 void TokenChooser::Prepare(std::span<const float> logits, const RowIds& ids,
                            const Sequence& sequence, std::span<const TokenId> drafted) {
   ids_ = &ids;
+  sequence_ = &sequence;
   params_ = &sequence.sampling();
+  drafted_ = drafted;
   position_ = sequence.num_tokens() + static_cast<int64_t>(drafted.size());
   logits_ = logits;
   ids.CopyTo(token_ids_);
   scores_.clear();
   log_sum_exp_.reset();
-  const int64_t num_output = sequence.num_output() + static_cast<int64_t>(drafted.size());
-  if (!params_->UsesRawLogits(num_output)) {
-    scores_.assign(logits.begin(), logits.end());
-    ApplyPenalties(sequence, drafted);
-    ApplyConstraints(sequence, drafted);
-  }
-  if (params_->greedy()) return;
+  is_constrained_ = sequence.constraints().empty();
   const bool keeps_all_k =
       params_->top_k == 0 || params_->top_k >= static_cast<int64_t>(logits.size());
-  const bool filters = !keeps_all_k || params_->top_p < 1.0 || params_->min_p > 0.0;
-  if (!scores_.empty() || filters) ApplyTemperature();
+  const bool filters =
+      !params_->greedy() && (!keeps_all_k || params_->top_p < 1.0 || params_->min_p > 0.0);
+  if (filters && !is_constrained_) {
+    ApplyConstraints();  // first, as filters keep a share of the allowed tokens
+  } else {
+    ApplyPenalties();
+    if (!params_->greedy() && (filters || !scores_.empty())) ApplyTemperature();
+  }
   if (filters) ApplyFilters();
 }
 
 double TokenChooser::LogSumExp() {
+  ApplyConstraints();
   if (scores_.empty()) ApplyTemperature();
   if (!log_sum_exp_) {
     log_sum_exp_ = LogSumExpCpu(scores_.data(), static_cast<int64_t>(scores_.size()));
@@ -66,10 +70,13 @@ double TokenChooser::LogSumExp() {
   return *log_sum_exp_;
 }
 
-void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const TokenId> drafted) {
+/// Sets scores_ to the changed logits, if penalties or bias change them.
+void TokenChooser::ApplyPenalties() {
   const SamplingParams& params = *params_;
-  std::unordered_map<int32_t, TokenHistory::Count> counts = sequence.history().counts();
-  for (TokenId id : drafted) ++counts[Raw(id)].in_output;
+  if (!params.ChangesLogits()) return;
+  scores_.assign(logits_.begin(), logits_.end());
+  std::unordered_map<int32_t, TokenHistory::Count> counts = sequence_->history().counts();
+  for (TokenId id : drafted_) ++counts[Raw(id)].in_output;
   for (const auto& [id, count] : counts) {
     const std::optional<DraftId> row = ids_->Find(TokenId{id});
     if (!row) continue;
@@ -86,12 +93,24 @@ void TokenChooser::ApplyPenalties(const Sequence& sequence, std::span<const Toke
   }
 }
 
-void TokenChooser::ApplyConstraints(const Sequence& sequence, std::span<const TokenId> drafted) {
-  for (const Sequence::Constraint& constraint : sequence.constraints()) {
+/// Sets scores_ to those of the allowed tokens, with the temperature applied: once, and from the
+/// start, because the temperature is relative to the best allowed token.
+void TokenChooser::ApplyConstraints() {
+  if (is_constrained_) return;
+  is_constrained_ = true;
+  scores_.clear();
+  ApplyPenalties();
+  if (scores_.empty()) scores_.assign(logits_.begin(), logits_.end());
+  for (const Sequence::Constraint& constraint : sequence_->constraints()) {
     TokenConstraint::State state = constraint.state;
-    for (const TokenId token : drafted) state = constraint.of->Next(state, token);
+    for (const TokenId token : drafted_) state = constraint.of->Next(state, token);
     KeepAllowed(constraint.of->Allowed(state));
   }
+  if (!params_->greedy()) ApplyTemperature();
+}
+
+bool TokenChooser::MayFollow(DraftId row) const {
+  return ConstraintPath(sequence_->constraints(), drafted_).Allows(TokenAt(row));
 }
 
 void TokenChooser::KeepAllowed(const TokenSet& allowed) {
@@ -163,7 +182,14 @@ RaceRow TokenChooser::Racers() const {
 
 RaceNoise TokenChooser::Noise(uint32_t stream) const { return {params_->seed, position_, stream}; }
 
-std::optional<DraftId> TokenChooser::Choose() const {
+std::optional<DraftId> TokenChooser::Choose() {
+  const std::optional<DraftId> row = ChooseByScores();
+  if (is_constrained_ || !row || MayFollow(*row)) return row;
+  ApplyConstraints();
+  return ChooseByScores();
+}
+
+std::optional<DraftId> TokenChooser::ChooseByScores() const {
   if (!params_->greedy()) return RowAt(SampleRaceCpu(Racers(), Noise(kTokenStream)));
   const std::span<const float> scores = scores_.empty() ? logits_ : std::span<const float>(scores_);
   int64_t best = -1;
@@ -177,13 +203,20 @@ std::optional<DraftId> TokenChooser::Choose() const {
   return RowAt(best);
 }
 
-std::optional<TokenChooser::SureChoice> TokenChooser::ChooseSurely() const {
+std::optional<TokenChooser::SureChoice> TokenChooser::ChooseSurely() {
+  const std::optional<SureChoice> choice = ChooseSurelyByScores();
+  if (is_constrained_ || !choice || MayFollow(choice->row)) return choice;
+  ApplyConstraints();
+  return ChooseSurelyByScores();
+}
+
+std::optional<TokenChooser::SureChoice> TokenChooser::ChooseSurelyByScores() const {
   if (!params_->greedy()) {
     const RaceWinner winner = SampleRaceWithShareCpu(Racers(), Noise(kTokenStream));
     const std::optional<DraftId> row = RowAt(winner.index);
     return row ? std::optional(SureChoice{*row, winner.share}) : std::nullopt;
   }
-  const std::optional<DraftId> row = Choose();
+  const std::optional<DraftId> row = ChooseByScores();
   if (!row) return std::nullopt;
   return SureChoice{*row,
                     LargestProbabilityCpu(logits_.data(), static_cast<int64_t>(logits_.size()))};

@@ -63,6 +63,15 @@ TokenSet GrammarConstraint::Allowed(State state) const {
   return set->is_exception ? TokenSet::AllExcept(std::move(ids)) : TokenSet::Only(std::move(ids));
 }
 
+std::optional<TokenSet> GrammarConstraint::AllowedIfFew(State state, int64_t most) const {
+  if (state != kEnded) {
+    const std::shared_ptr<const AllowedTokens> set = sets_->Of(ExprOf(state));
+    const int64_t num_ends = sets_->grammar().Accepts(ExprOf(state)) ? std::ssize(end_ids_) : 0;
+    if (set->is_exception || std::ssize(set->ids) + num_ends > most) return std::nullopt;
+  }
+  return Allowed(state);
+}
+
 bool GrammarConstraint::IsComplete(State state) const {
   if (state == kEnded) return true;
   const Grammar& grammar = sets_->grammar();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,7 @@ class GrammarConstraint final : public TokenConstraint {
   State Next(State state, TokenId token) const override;
   bool Allows(State state, TokenId token) const override;
   TokenSet Allowed(State state) const override;
+  std::optional<TokenSet> AllowedIfFew(State state, int64_t most) const override;
   /// The tokenizer's encoding of the bytes that must follow, without a last token that a longer one
   /// could replace. Empty if its tokens do not spell these bytes.
   std::vector<TokenId> Forced(State state) const override;

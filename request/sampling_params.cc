@@ -67,10 +67,13 @@ absl::Status SamplingParams::Validate(int64_t vocab_size) const {
   return absl::OkStatus();
 }
 
+bool SamplingParams::ChangesLogits() const {
+  return repetition_penalty != 1.0 || presence_penalty != 0.0 || frequency_penalty != 0.0 ||
+         !logit_bias.empty();
+}
+
 bool SamplingParams::UsesRawLogits(int64_t num_output) const {
-  return repetition_penalty == 1.0 && presence_penalty == 0.0 && frequency_penalty == 0.0 &&
-         logit_bias.empty() && bans == nullptr && grammar == nullptr &&
-         num_output >= min_new_tokens;
+  return !ChangesLogits() && bans == nullptr && grammar == nullptr && num_output >= min_new_tokens;
 }
 
 }  // namespace shortlist

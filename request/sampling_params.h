@@ -50,6 +50,8 @@ struct SamplingParams {
   absl::Status Validate(int64_t vocab_size) const;
 
   bool greedy() const { return temperature == 0.0; }
+  /// True if penalties or bias change logits.
+  bool ChangesLogits() const;
   /// True if logits are used as the head returns them: no penalty, bias, ban or grammar applies at
   /// `num_output` tokens.
   bool UsesRawLogits(int64_t num_output) const;

@@ -14,10 +14,12 @@ struct SequenceStats {
   int64_t num_step_tokens = 0;   // tokens emitted by them (correction and bonus included)
   int64_t num_drafted = 0;
   int64_t num_copied = 0;    // of num_drafted, copied from the request's text
+  int64_t num_forced = 0;    // of num_drafted, named by a constraint: no draft pass
   int64_t num_accepted = 0;  // drafted tokens that were emitted
   // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their
   // step, the request's tail, the successors of the previous token, or the rows chosen by the
-  // sketch. All of them if the draft scores the full head. The others are escapes.
+  // sketch. All of them if the draft scores the full head. Those whose rows a constraint named
+  // (num_constrained) are neither covered nor escapes. The others are escapes.
   int64_t num_covered = 0;
   // Of num_step_tokens, those at positions that no draft pass reached, where a sketch would have
   // chosen rows: neither covered nor escapes.
@@ -43,6 +45,7 @@ struct SequenceStats {
     num_step_tokens += other.num_step_tokens;
     num_drafted += other.num_drafted;
     num_copied += other.num_copied;
+    num_forced += other.num_forced;
     num_accepted += other.num_accepted;
     num_covered += other.num_covered;
     num_unscored += other.num_unscored;
@@ -60,14 +63,21 @@ struct SequenceStats {
   /// Drafted tokens per verify step.
   double draft_length() const { return Ratio(num_drafted, num_verify_steps); }
   double copied_length() const { return Ratio(num_copied, num_verify_steps); }
+  double forced_length() const { return Ratio(num_forced, num_verify_steps); }
   double accept_length() const { return Ratio(num_step_tokens, num_verify_steps); }
   double acceptance_rate() const { return Ratio(num_accepted, num_drafted); }
-  double coverage() const { return Ratio(num_covered, num_step_tokens - num_unscored); }
+  double coverage() const {
+    return Ratio(num_covered, num_step_tokens - num_unscored - num_constrained());
+  }
   /// Acceptance rate at positions whose target token was covered: the loss that is not coverage's.
   double covered_acceptance_rate() const {
     return Ratio(num_accepted, num_accepted + num_covered_corrections);
   }
-  int64_t num_escapes() const { return num_step_tokens - num_unscored - num_covered; }
+  int64_t num_escapes() const {
+    return num_step_tokens - num_unscored - num_constrained() - num_covered;
+  }
+  /// Of num_step_tokens, those at places where a constraint named the rows that count.
+  int64_t num_constrained() const { return num_held[Index(RowSource::kGrammar)]; }
 
  private:
   static double Ratio(int64_t a, int64_t b) { return b == 0 ? 0.0 : static_cast<double>(a) / b; }

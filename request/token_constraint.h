@@ -2,6 +2,8 @@
 #define SHORTLIST_REQUEST_TOKEN_CONSTRAINT_H_
 
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -55,6 +57,13 @@ class TokenConstraint {
   virtual bool Allows(State state, TokenId token) const = 0;
   /// Returns the tokens that may follow. The constraint must outlive the set.
   virtual TokenSet Allowed(State state) const = 0;
+  /// Returns Allowed() if it names at most `most` tokens, as the only ones; else nullopt, which may
+  /// cost less than the set.
+  virtual std::optional<TokenSet> AllowedIfFew(State state, int64_t most) const {
+    TokenSet set = Allowed(state);
+    if (set.is_exception() || std::ssize(set.ids()) > most) return std::nullopt;
+    return set;
+  }
   /// Returns the tokens that must follow, in order, up to the next choice; empty if there is one.
   virtual std::vector<TokenId> Forced(State state) const = 0;
   /// True if the output is complete: nothing may follow, and the request ends.

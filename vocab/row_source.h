@@ -21,6 +21,7 @@ enum class RowSource : uint8_t {
   // Guesses:
   kContinuations,  // tokens that followed the same prefix in other requests
   kSketch,         // chosen by the draft's hidden state (sketch/sketch.h), not in the tail
+  kGrammar,        // a constraint named the rows, and the vocabulary was not asked
   // None of these: the full head, which replaced the vocabulary (coverage guard).
   kFallback,
 };
@@ -33,7 +34,7 @@ constexpr size_t Index(RowSource source) { return static_cast<size_t>(source); }
 constexpr const char* RowSourceName(RowSource source) {
   constexpr std::array<const char*, kNumRowSources> kNames = {
       "none",   "base",   "shared",        "successors", "given",   "prompt",
-      "output", "prefix", "continuations", "sketch",     "fallback"};
+      "output", "prefix", "continuations", "sketch",     "grammar", "fallback"};
   return kNames[Index(source)];
 }
 

@@ -38,6 +38,7 @@ class CompletionWriterTest : public ::testing::Test {
     completion.stats.num_verify_steps = 2;
     completion.stats.num_step_tokens = 5;
     completion.stats.num_drafted = 8;
+    completion.stats.num_forced = 3;
     completion.stats.num_accepted = 3;
     completion.stats.num_covered = 4;
     completion.stats.active_rows = 77;
@@ -79,9 +80,10 @@ TEST_F(CompletionWriterTest, JsonHasDocumentedFields) {
   const nlohmann::json expected = {
       {"prompt_tokens", 2},        {"completion_tokens", ids.size()},
       {"finish_reason", "stop"},   {"spec_verify_ct", 2},
-      {"spec_draft_length", 4.0},  {"spec_accept_length", 2.5},
-      {"spec_accept_rate", 0.375}, {"coverage", 0.8},
-      {"active_rows", 77},         {"tokens_per_s", static_cast<double>(ids.size()) / 0.5}};
+      {"spec_draft_length", 4.0},  {"spec_forced_length", 1.5},
+      {"spec_accept_length", 2.5}, {"spec_accept_rate", 0.375},
+      {"coverage", 0.8},           {"active_rows", 77},
+      {"tokens_per_s", static_cast<double>(ids.size()) / 0.5}};
   EXPECT_EQ(row["meta_info"], expected);
 }
 

@@ -27,7 +27,9 @@ constexpr int64_t kEmitted = 37;  // the rest is padding
 constexpr int64_t kContext = 120;
 constexpr int64_t kLane = kContext + 16;  // slots of one request
 
-/// A grammar of random states, in each of which few, most or all tokens may follow.
+/// A grammar of random states, in each of which few, most or all tokens may follow. It forces text
+/// in half of the states, of which the target chooses about one token in two, and some that may not
+/// follow.
 class RandomGrammar final : public TokenConstraint {
  public:
   explicit RandomGrammar(uint32_t seed) : seed_(seed) {}
@@ -50,7 +52,16 @@ class RandomGrammar final : public TokenConstraint {
     if (ids.empty()) ids.push_back(TokenId{7});
     return TokenSet::Only(ids);
   }
-  std::vector<TokenId> Forced(State) const override { return {}; }
+  std::vector<TokenId> Forced(State state) const override {
+    std::vector<TokenId> tokens;
+    for (uint32_t left = Random(state, 3000) % 2 * Random(state, 3001) % 7; left > 0; --left) {
+      const TokenSet set = Allowed(state);
+      const TokenId any{static_cast<int32_t>(Random(state, 3002) % kEmitted)};
+      tokens.push_back(set.is_exception() ? any : set.ids().front());
+      state = Next(state, tokens.back());
+    }
+    return tokens;
+  }
   bool IsComplete(State state) const override { return static_cast<int64_t>(state) == 0; }
 
  private:
@@ -258,6 +269,7 @@ TEST(RandomEngineTest, OutputsEqualPlainDecoding) {
   EXPECT_GT(total.num_accepted, 1000);
   EXPECT_GT(total.num_drafted - total.num_accepted, 1000);
   EXPECT_GT(total.num_copied, 100);
+  EXPECT_GT(total.num_forced, 100);
   EXPECT_GT(total.num_fallback_steps, 100);
   EXPECT_GT(total.num_steps_beyond_draft, 100);
   EXPECT_EQ(total.num_mapping_faults, 0);

@@ -103,6 +103,40 @@ TEST_F(StepCoverageTest, CoverageIsUnknownWithoutSketchRows) {
   EXPECT_FALSE(sequence_->token_infos[1].escape);
 }
 
+TEST_F(StepCoverageTest, ConstrainedTokensAreNoEvidence) {
+  task_.chain.tokens = Ids({50, 11, 51, 12});
+  task_.chain.forced = {0, 2};
+  const CoverageGuard& guard = SpeculationOf(*sequence_).guard;
+  const StepCoverage coverage = Judge({50, 11, 51, 60}, /*num_accepted=*/3);
+  EXPECT_EQ(coverage.sources, (std::vector{RowSource::kGrammar, RowSource::kBase,
+                                           RowSource::kGrammar, RowSource::kNone}));
+  EXPECT_EQ(coverage.scored, Ids({11, 60}));
+  EXPECT_EQ(coverage.unscored, Ids({50, 51}));
+  EXPECT_EQ(coverage.shared_drafted, Ids({11, 12}));
+  EXPECT_EQ(stats().num_constrained(), 2);
+  EXPECT_EQ(stats().num_held[Index(RowSource::kNone)], 1);
+  EXPECT_EQ(stats().num_covered, 1);
+  const double share = guard.share();
+  task_.chain.tokens = Ids({50});
+  task_.chain.forced = {0};
+  for (int i = 0; i < 100; ++i) Judge({50}, /*num_accepted=*/1);
+  EXPECT_EQ(guard.share(), share);
+  Judge({70}, /*num_accepted=*/0);  // a correction of forced text
+  EXPECT_EQ(guard.share(), share);
+  EXPECT_EQ(stats().num_covered_corrections, 1);
+}
+
+TEST_F(StepCoverageTest, SketchRowsOfPassesAreFoundBetweenForcedTokens) {
+  task_.chain.tokens = Ids({80, 50, 81, 60});
+  task_.chain.forced = {0, 2};
+  task_.chain.sketch_rows = {{50}, {60}};
+  const StepCoverage coverage =
+      Judge({80, 50, 81, 60, 90}, /*num_accepted=*/4, /*has_sketch=*/true);
+  EXPECT_EQ(coverage.held, (std::vector{RowSource::kSketch, RowSource::kSketch}));
+  EXPECT_EQ(coverage.unscored, Ids({80, 81, 90}));
+  EXPECT_EQ(stats().num_unscored, 1);
+}
+
 TEST_F(StepCoverageTest, RequestFallsBackOnMissesAndRecovers) {
   const CoverageGuard& guard = SpeculationOf(*sequence_).guard;
   for (int i = 0; i < 100 && !guard.has_collapsed(); ++i) Judge({50}, /*num_accepted=*/0);

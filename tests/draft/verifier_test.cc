@@ -156,7 +156,7 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
     memory.Learn(chain, accepted);
     counts.num_accepted += accepted;
     counts.num_copied += chain.num_copied;
-    counts.num_copied_accepted += std::max<int64_t>(0, accepted - chain.num_from_drafter());
+    counts.num_copied_accepted += std::max<int64_t>(0, accepted - chain.first_copy());
     ++counts.num_chains[chain.tokens.size()];
   }
   return {(*sequence)->output().begin(), (*sequence)->output().end()};
