@@ -16,8 +16,22 @@ constexpr size_t kMaxNameBytes = 256;
 void CallReader::Begin(std::string_view mark, bool known_only) {
   held_ = mark;
   retry_.clear();
+  num_end_ = 0;
   known_only_ = known_only;
   OnBegin(mark);
+}
+
+CallReader::Step CallReader::ReadEnd(std::string_view end, char c) {
+  if (num_end_ == 0 && IsWhiteSpace(c)) {
+    held_ += c;
+    return Step::kMore;
+  }
+  if (num_end_ == end.size() || c != end[num_end_]) {
+    return Stop(std::string(end.substr(0, num_end_)) + c);
+  }
+  if (++num_end_ < end.size()) return Step::kMore;
+  held_.clear();
+  return Step::kEnd;
 }
 
 bool AppendToName(std::string_view piece, std::string& name) {

@@ -57,12 +57,15 @@ class CallReader {
     retry_ = std::move(retry);
     return Step::kStop;
   }
+  /// Reads white space and then the mark after all calls, which may be missing.
+  Step ReadEnd(std::string_view end, char c);
 
   std::string held_;  // read, but not yet part of a call
   bool known_only_ = false;
 
  private:
   std::string retry_;
+  size_t num_end_ = 0;  // bytes of the end mark that have been read
 };
 
 /// Reads the calls of a format; null for kNone and kHarmony. `tools` must outlive the reader.

@@ -4,6 +4,7 @@
 
 #include "text/reply/call_reader.h"
 #include "text/reply/json_calls.h"
+#include "text/reply/literal_calls.h"
 #include "text/reply/named_calls.h"
 #include "text/reply/xml_calls.h"
 
@@ -28,6 +29,17 @@ JsonCallsStyle JsonStyleOf(ToolFormat format) {
   }
 }
 
+PythonicStyle PythonicStyleOf(ToolFormat format) {
+  switch (format) {
+    case ToolFormat::kLfm2:
+      return {.begin = "<|tool_call_start|>", .end = "<|tool_call_end|>"};
+    case ToolFormat::kOlmo3:
+      return {.begin = "<function_calls>", .end = "</function_calls>"};
+    default:
+      return {.begin = "<|python_start|>", .end = "<|python_end|>", .bare = '['};
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<CallReader> MakeCallReader(ToolFormat format, const ToolTypes& tools) {
@@ -47,6 +59,14 @@ std::unique_ptr<CallReader> MakeCallReader(ToolFormat format, const ToolTypes& t
     case ToolFormat::kMiniMaxM2:
     case ToolFormat::kDeepSeekV32:
       return std::make_unique<XmlCallReader>(XmlStyleOf(format), &tools);
+    case ToolFormat::kLlama4Pythonic:
+    case ToolFormat::kLfm2:
+    case ToolFormat::kOlmo3:
+      return std::make_unique<PythonicCallReader>(PythonicStyleOf(format), &tools);
+    case ToolFormat::kGemma4:
+      return std::make_unique<GemmaCallReader>(LiteralDialect::kGemma4, &tools);
+    case ToolFormat::kFunctionGemma:
+      return std::make_unique<GemmaCallReader>(LiteralDialect::kFunctionGemma, &tools);
     default:
       return std::make_unique<JsonCallReader>(JsonStyleOf(format), &tools);
   }

@@ -100,7 +100,6 @@ void HarmonyReader::ReadMark(int mark, PartWriter& writer) {
     header_ += HarmonyMarks()[mark];
     state_ = State::kHeader;
   }
-  writer.Mark();
 }
 
 void HarmonyReader::EndHeader() {

@@ -208,7 +208,7 @@ CallReader::Step JsonCallReader::Read(char c, PartWriter& writer) {
     case State::kEnd:
       break;
   }
-  return ReadEnd(c);
+  return ReadEnd(style_.end, c);
 }
 
 CallReader::Step JsonCallReader::ReadBefore(char c) {
@@ -247,28 +247,13 @@ CallReader::Step JsonCallReader::ReadAfter(char c) {
     held_.clear();
     if (style_.end.empty()) return Step::kEnd;
     state_ = State::kEnd;
-    num_end_ = 0;
     return Step::kMore;
   } else if (!IsWhiteSpace(c)) {
     state_ = State::kEnd;
-    num_end_ = 0;
-    return ReadEnd(c);
+    return ReadEnd(style_.end, c);
   }
   held_ += c;
   return Step::kMore;
-}
-
-CallReader::Step JsonCallReader::ReadEnd(char c) {
-  if (num_end_ == 0 && IsWhiteSpace(c)) {
-    held_ += c;
-    return Step::kMore;
-  }
-  if (num_end_ < style_.end.size() && c == style_.end[num_end_]) {
-    if (++num_end_ < style_.end.size()) return Step::kMore;
-    held_.clear();
-    return Step::kEnd;
-  }
-  return Stop(style_.end.substr(0, num_end_) + c);
 }
 
 void JsonCallReader::Finish(PartWriter& writer) {

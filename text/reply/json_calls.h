@@ -109,13 +109,11 @@ class JsonCallReader : public CallReader {
   Step ReadBefore(char c);
   Step ReadCall(char c, PartWriter& writer);
   Step ReadAfter(char c);
-  Step ReadEnd(char c);
 
   const JsonCallsStyle style_;
   const ToolTypes* tools_;
   State state_ = State::kBefore;
   bool in_array_ = false;
-  size_t num_end_ = 0;  // bytes of the end mark read
   JsonCall call_;
 };
 

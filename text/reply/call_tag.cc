@@ -1,0 +1,89 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/reply/reply_format.h"
+#include "text/reply/tag_format.h"
+#include "text/reply/tool_tag.h"
+
+namespace shortlist {
+namespace {
+
+TagJson Document(TagJson format) {
+  return {{"type", "structural_tag"}, {"format", std::move(format)}};
+}
+
+// `rest` after the reasoning, which may be missing with kMayReason. `gap`: what may stand between.
+TagJson AfterReasoning(const ReplyFormat& format, ReplyStart start, TagJson gap, TagJson rest) {
+  const bool is_harmony = format.tools == ToolFormat::kHarmony;
+  const std::string begin = is_harmony ? "<|channel|>analysis<|message|>" : format.reasoning_begin;
+  const std::string end = is_harmony ? "<|end|><|start|>assistant" : format.reasoning_end;
+  if (start == ReplyStart::kAnswer || end.empty()) return rest;
+  const bool is_open = start == ReplyStart::kReasoning;
+  std::vector<TagJson> elements = {BetweenTag(is_open ? "" : begin, AnyTextTag(), end)};
+  if (!gap.is_null() && !is_harmony) elements.push_back(std::move(gap));
+  TagJson reasoning = SequenceTag(std::move(elements));
+  if (!is_open) reasoning = OptionalTag(std::move(reasoning));
+  return SequenceTag({std::move(reasoning), std::move(rest)});
+}
+
+// Models write line feeds between reasoning and answer.
+TagJson LineFeeds() { return RegexTag("\\n{0,2}"); }
+
+// At least one call: what stands in a section, or the calls themselves.
+TagJson CallList(const CallRule& rule, const CallsLayout& layout, const std::vector<TagJson>& tags,
+                 bool is_harmony) {
+  return {{"type", "tags_with_separator"},
+          {"tags", tags},
+          {"separator", layout.separator},
+          {"at_least_one", true},
+          // A harmony message with a call ends the reply.
+          {"stop_after_first", !rule.is_parallel || is_harmony}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule) {
+  const CallsLayout layout = LayoutOf(format.tools);
+  const bool is_harmony = format.tools == ToolFormat::kHarmony;
+  std::vector<TagJson> tags;
+  for (const CallableTool& tool : CallableTools(rule)) {
+    for (TagJson& tag : ToolTags(format.tools, tool)) {
+      tags.push_back(std::move(tag));
+      // The other form begins with the start of a message, which the reply's own start precedes.
+      if (is_harmony && rule.is_required) break;
+    }
+  }
+  if (tags.empty() || (format.tools == ToolFormat::kNone && !rule.is_required)) return nullptr;
+  const TagJson list = CallList(rule, layout, tags, is_harmony);
+  std::vector<TagJson> sections;
+  for (const auto& [begin, end] : layout.sections) {
+    sections.push_back(BetweenTag(begin, list, end));
+  }
+  if (rule.is_required) {
+    return Document(AfterReasoning(format, start, LineFeeds(),
+                                   sections.empty() ? list : OrTag(std::move(sections))));
+  }
+  TagJson text = {{"type", "triggered_tags"},
+                  {"triggers", layout.triggers},
+                  {"tags", sections.empty() ? tags : sections},
+                  {"at_least_one", false},
+                  {"stop_after_first", !rule.is_parallel}};
+  // Harmony's reasoning is a message like others; the next one may begin with a call.
+  if (is_harmony) return Document(std::move(text));
+  return Document(AfterReasoning(format, start, /*gap=*/nullptr, std::move(text)));
+}
+
+nlohmann::ordered_json AnswerTag(const ReplyFormat& format, ReplyStart start,
+                                 const nlohmann::ordered_json& answer) {
+  TagJson rest = answer;
+  if (format.tools == ToolFormat::kHarmony && start != ReplyStart::kAnswer) {
+    rest = SequenceTag({ConstTag("<|channel|>final<|message|>"), answer});
+  } else if (format.tools == ToolFormat::kCohere) {
+    rest = OrTag({BetweenTag("<|START_RESPONSE|>", answer, "<|END_RESPONSE|>"),
+                  BetweenTag("<|START_TEXT|>", answer, "<|END_TEXT|>")});
+  }
+  return Document(AfterReasoning(format, start, LineFeeds(), std::move(rest)));
+}
+
+}  // namespace shortlist

@@ -1,0 +1,166 @@
+#include "text/reply/tool_tag.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "text/reply/parameter_tags.h"
+
+namespace shortlist {
+namespace {
+
+constexpr std::string_view kIndex = "[0-9]{1,3}";
+
+// {"name": N, KEY: arguments}
+TagJson JsonCallTag(std::string_view begin, const CallableTool& tool, std::string_view key,
+                    std::string_view end) {
+  return BetweenTag(absl::StrCat(std::string(begin), "{\"name\": ", TagJson(tool.name).dump(),
+                                 ", \"", std::string(key), "\": "),
+                    SchemaTag(tool.parameters), absl::StrCat("}", std::string(end)));
+}
+
+TagJson CohereTag(const CallableTool& tool) {
+  const std::string middle =
+      absl::StrCat("\", \"tool_name\": ", TagJson(tool.name).dump(), ", \"parameters\": ");
+  return BetweenTag("{\"tool_call_id\": \"",
+                    SequenceTag({RegexTag(kIndex), ConstTag(middle), SchemaTag(tool.parameters)}),
+                    "}");
+}
+
+TagJson KimiTag(const CallableTool& tool) {
+  return BetweenTag(absl::StrCat("<|tool_call_begin|>functions.", tool.name, ":"),
+                    SequenceTag({RegexTag(kIndex), ConstTag("<|tool_call_argument_begin|>"),
+                                 SchemaTag(tool.parameters)}),
+                    "<|tool_call_end|>");
+}
+
+// The recipient stands after the channel, or, in a later message, before it.
+std::vector<TagJson> HarmonyTags(const CallableTool& tool) {
+  std::vector<TagJson> tags;
+  for (const std::string& begin :
+       {absl::StrCat("<|channel|>commentary to=functions.", tool.name, " "),
+        absl::StrCat("<|start|>assistant to=functions.", tool.name, "<|channel|>commentary ")}) {
+    tags.push_back(BetweenTag(begin + "<|constrain|>json<|message|>", SchemaTag(tool.parameters),
+                              /*end=*/""));
+    // Where <|call|> ends the reply as a control token, the text ends before it.
+    tags.back()["end"] = {"<|call|>", ""};
+  }
+  return tags;
+}
+
+}  // namespace
+
+std::vector<CallableTool> CallableTools(const CallRule& rule) {
+  std::vector<CallableTool> tools;
+  if (!rule.tools.is_array()) return tools;
+  for (const TagJson& item : rule.tools) {
+    const TagJson function = item.is_object() ? item.value("function", TagJson()) : TagJson();
+    if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
+      continue;
+    }
+    CallableTool tool{.name = function["name"].get<std::string>()};
+    tool.is_checked =
+        rule.is_required || (function.contains("strict") && function["strict"] == true);
+    if (!tool.is_checked) {
+      tool.parameters = {{"type", "object"}};
+    } else if (function.contains("parameters") && !function["parameters"].is_null()) {
+      tool.parameters = function["parameters"];
+    } else {
+      tool.parameters = {
+          {"type", "object"}, {"properties", TagJson::object()}, {"additionalProperties", false}};
+    }
+    tools.push_back(std::move(tool));
+  }
+  return tools;
+}
+
+std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool) {
+  const TagJson arguments = SchemaTag(tool.parameters);
+  switch (format) {
+    case ToolFormat::kNone:
+      return {JsonCallTag("", tool, "parameters", "")};
+    case ToolFormat::kHermes:
+      return {JsonCallTag("<tool_call>\n", tool, "arguments", "\n</tool_call>")};
+    case ToolFormat::kLlama3Json:
+      return {JsonCallTag("", tool, "parameters", "")};
+    case ToolFormat::kMistral:
+    case ToolFormat::kPhi4:
+    case ToolFormat::kGranite:
+    case ToolFormat::kLfm2:
+      return {JsonCallTag("", tool, "arguments", "")};
+    case ToolFormat::kMistralArgs:
+      return {BetweenTag(absl::StrCat("[TOOL_CALLS]", tool.name, "[ARGS]"), arguments, "")};
+    case ToolFormat::kHarmony:
+      return HarmonyTags(tool);
+    case ToolFormat::kDeepSeekR1:
+      return {BetweenTag(
+          absl::StrCat("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", tool.name, "\n```json\n"),
+          arguments, "\n```<｜tool▁call▁end｜>")};
+    case ToolFormat::kDeepSeekV31:
+      return {BetweenTag(absl::StrCat("<｜tool▁call▁begin｜>", tool.name, "<｜tool▁sep｜>"),
+                         arguments, "<｜tool▁call▁end｜>")};
+    case ToolFormat::kCohere:
+      return {CohereTag(tool)};
+    case ToolFormat::kKimiK2:
+      return {KimiTag(tool)};
+    default:
+      return {ParameterCallTag(format, tool)};
+  }
+}
+
+CallsLayout LayoutOf(ToolFormat format) {
+  switch (format) {
+    case ToolFormat::kNone:
+      return {.sections = {{"[", "]"}}, .separator = ", "};
+    case ToolFormat::kHermes:
+    case ToolFormat::kQwen3Coder:
+    case ToolFormat::kGlm:
+      return {.separator = "\n", .triggers = {"<tool_call>"}};
+    case ToolFormat::kLlama3Json:
+      // Free text with such an object becomes a call too: nothing else begins these calls.
+      return {.separator = "; ", .triggers = {"{\"name\": \""}};
+    case ToolFormat::kMistral:
+      return {{{"[TOOL_CALLS] [", "]"}}, ", ", {"[TOOL_CALLS]"}};
+    case ToolFormat::kMistralArgs:
+      return {.triggers = {"[TOOL_CALLS]"}};
+    case ToolFormat::kHarmony:
+      return {
+          .triggers = {"<|channel|>commentary to=functions.", "<|start|>assistant to=functions."}};
+    case ToolFormat::kDeepSeekR1:
+    case ToolFormat::kDeepSeekV31:
+      return {{{"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}},
+              format == ToolFormat::kDeepSeekR1 ? "\n" : "",
+              {"<｜tool▁calls▁begin｜>"}};
+    case ToolFormat::kDeepSeekV32:
+      return {{{"<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>"},
+               {"<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>"}},
+              "",
+              {"<｜DSML｜"}};
+    case ToolFormat::kGemma4:
+      return {.triggers = {"<|tool_call>"}};
+    case ToolFormat::kFunctionGemma:
+      return {.triggers = {"<start_function_call>"}};
+    case ToolFormat::kPhi4:
+      return {{{"functools[", "]"}}, ", ", {"functools["}};
+    case ToolFormat::kGranite:
+      return {{{"<|tool_call|>[", "]"}}, ", ", {"<|tool_call|>"}};
+    case ToolFormat::kCohere:
+      return {{{"<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>"}}, ",\n    ", {"<|START_ACTION|>"}};
+    case ToolFormat::kKimiK2:
+      return {{{"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"}},
+              "",
+              {"<|tool_calls_section_begin|>"}};
+    case ToolFormat::kMiniMaxM2:
+      return {{{"<minimax:tool_call>\n", "</minimax:tool_call>"}}, "", {"<minimax:tool_call>"}};
+    case ToolFormat::kLfm2:
+      return {{{"<|tool_call_start|>[", "]<|tool_call_end|>"}}, ", ", {"<|tool_call_start|>"}};
+    case ToolFormat::kLlama4Pythonic:
+      return {{{"<|python_start|>[", "]<|python_end|>"}}, ", ", {"<|python_start|>"}};
+    case ToolFormat::kOlmo3:
+      return {{{"<function_calls>\n", "\n</function_calls>"}}, "\n", {"<function_calls>"}};
+  }
+  return {};
+}
+
+}  // namespace shortlist

@@ -1,0 +1,39 @@
+#ifndef SHORTLIST_TEXT_REPLY_TOOL_TAG_H_
+#define SHORTLIST_TEXT_REPLY_TOOL_TAG_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/reply/reply_format.h"
+#include "text/reply/tag_format.h"
+
+namespace shortlist {
+
+/// A tool that a reply may call, and what its arguments must be.
+struct CallableTool {
+  std::string name;
+  TagJson parameters;       // a JSON schema; of any arguments: {"type": "object"}
+  bool is_checked = false;  // arguments fit `parameters`
+};
+
+/// The tools of `rule`, in their order; entries without a name are left out.
+std::vector<CallableTool> CallableTools(const CallRule& rule);
+
+/// The tags of one call of `tool`, from the first text that is the call's own. Several: the model
+/// may write either.
+std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool);
+
+/// How the calls of a reply stand together.
+struct CallsLayout {
+  // Begin and end of all calls together; either pair may be used. Empty: there is none.
+  std::vector<std::pair<std::string, std::string>> sections;
+  std::string separator;
+  std::vector<std::string> triggers;  // where free text turns into calls
+};
+CallsLayout LayoutOf(ToolFormat format);
+
+}  // namespace shortlist
+
+#endif  // SHORTLIST_TEXT_REPLY_TOOL_TAG_H_
