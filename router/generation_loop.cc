@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(
   }
   scheduling.context_length = std::min(scheduling.context_length, scheduling.max_total_tokens);
   const Drafter* const drafter = engine.drafter();
-  scheduling.num_draft_tokens = drafter == nullptr ? 0 : engine.options().num_draft_tokens;
+  scheduling.num_draft_tokens = engine.options().num_draft_tokens;
   scheduling.bigram_keys = drafter != nullptr && drafter->kv_sees_next_token();
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Scheduler> scheduler, Scheduler::Create(scheduling));
   return std::unique_ptr<GenerationLoop>(new GenerationLoop(engine, std::move(scheduler)));

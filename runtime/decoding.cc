@@ -201,15 +201,17 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
           /*awaits_sketch=*/options.sketch_alone && options.sketch == nullptr);
     }
   }
-  const SpeculativeEngine::Options engine{.num_draft_tokens = drafts ? options.num_draft_tokens : 0,
-                                          .draft_p_min = options.draft_p_min,
-                                          .prompt_lookup = options.prompt_lookup,
-                                          .verify = options.verify,
-                                          .coverage_floor = options.coverage_floor,
-                                          .continuation_rows = options.continuation_rows,
-                                          .sizer = made.sizer.get(),
-                                          .num_slots = num_slots,
-                                          .emit_size = models.num_ids()};
+  // Without a draft model, what grammars force is drafted all the same.
+  const SpeculativeEngine::Options engine{
+      .num_draft_tokens = options.use_draft ? options.num_draft_tokens : 0,
+      .draft_p_min = options.draft_p_min,
+      .prompt_lookup = options.prompt_lookup,
+      .verify = options.verify,
+      .coverage_floor = options.coverage_floor,
+      .continuation_rows = options.continuation_rows,
+      .sizer = made.sizer.get(),
+      .num_slots = num_slots,
+      .emit_size = models.num_ids()};
   SHORTLIST_ASSIGN_OR_RETURN(
       made.engine, SpeculativeEngine::Create(models.target(), made.drafter.get(), made.vocab.get(),
                                              engine, models.pool()));

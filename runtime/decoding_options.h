@@ -23,7 +23,8 @@ constexpr int64_t kDefaultSketchRows = 256;
 
 /// How models decode, independent of the scheduler.
 struct DecodingOptions {
-  bool use_draft = true;                  // false, or no draft model: plain decoding
+  // false: plain decoding. Without a draft model only what grammars force is drafted.
+  bool use_draft = true;
   std::shared_ptr<const VocabBase> base;  // null: the full head
   // If not null: replaces `base` by the fastest of these bases (VocabSizer).
   std::shared_ptr<const BaseLadder> ladder;

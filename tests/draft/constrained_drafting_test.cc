@@ -1,5 +1,36 @@
-// What constraints make of drafts: forced text, drafted without passes, and the equality of
-// outputs.
+// What constraints make of drafts: forced text, drafted without passes, sets scored alone, and the
+// equality of outputs.
+//
+// Faults of other engines that draft under grammars, and the tests that exclude them. "Random" is
+// RandomEngineTest.OutputsEqualPlainDecoding, whose grammars also force text that is wrong or may
+// not follow.
+//
+//   vllm#11484, #9423, #10442   one row of a step is masked         Random
+//   vllm#11312                  samples share a mutable matcher     ConstrainedEqualityTest
+//   vllm#15554                  copies are not masked               ConstrainedCopyTest
+//   vllm#14702                  the bonus is not masked             ForcedTextTest.Continues...
+//   vllm#31858, #34650, ...     state lags within a step            Random, GrammarConstraintTest
+//   vllm#44006, #44392, ...     a rollback corrupts the matcher     Random
+//   vllm#49694                  masks of a neighbour are used       ConstrainedEqualityTest
+//   vllm#54437                  rows without a mask allow all       Random (requests that rest)
+//   vllm#30916                  drafts survive a preemption         Random (restarts)
+//   vllm#49002                  masks take seconds                  none
+//   vllm#43338                  first tokens are not masked         Random (Prefill)
+//   vllm#44993                  outputs break with many requests    ConstrainedEqualityTest
+//   vllm#51660                  one constraint fails all requests   VerifierRunTest.ErrorIs...
+//   vllm#55313                  white space without end             JsonSchemaTest.WhiteSpace...
+//   vllm#38106, #46118          as #44006                           Random
+//   sglang#9187                 emitted tokens not in the grammar   GrammarsTest.OutputsFollow...
+//   sglang#15050                a mask is wanted after the end      ForcedTextTest.DraftsEnd...
+//   sglang#21723                the end is missed inside a chain    ForcedTextTest.DraftsEnd...
+//   sglang#29110, #25388        a token is accepted twice           Random (restarts)
+//   sglang#13019, #30096, ...   a drafter without masks             ConstrainedEqualityTest
+//   sglang#24413                kinds of sets are confused          ConstrainedChoiceTest
+//   sglang#2025, vllm#36142     forced text changes outputs         Random
+//   llguidance#366, #267        encoder and mask disagree           GrammarConstraintTest
+//   llguidance#239              state depends on grouping           Random (chunks, chains)
+//   llama.cpp#12597, ...        a sampled token aborts the server   VerifierRunTest.ErrorIs...
+//   ollama#18105, vllm#47885    drafts ignore the grammar           ForcedTextTest.FewTokens...
 
 #include <gtest/gtest.h>
 
@@ -142,6 +173,18 @@ TEST_F(ForcedTextTest, IsDraftedWithoutADrafterUpToTheModelsToken) {
   const auto drafted = Run(script, /*num_draft_tokens=*/8, /*has_drafter=*/false);
   EXPECT_EQ(drafted->tokens(), plain->tokens());
   EXPECT_EQ(drafted->stats.num_verify_steps, 18);  // 3 forced tokens and the model's
+}
+
+TEST_F(ForcedTextTest, DraftsEndWhereTheOutputIsComplete) {
+  for (const int64_t length : {2, 5, 6, 9, 10, 11}) {
+    const Script script({{}, Ids({9}), Ids({4})}, length);
+    const auto plain = Run(script, /*num_draft_tokens=*/0, /*has_drafter=*/true);
+    const auto drafted = Run(script, /*num_draft_tokens=*/8, /*has_drafter=*/true);
+    EXPECT_EQ(drafted->tokens(), plain->tokens());
+    EXPECT_EQ(drafted->num_output(), length);
+    // The draft is the target: what it drafts beyond the end would be rejected.
+    EXPECT_EQ(drafted->stats.num_accepted, drafted->stats.num_drafted);
+  }
 }
 
 TEST_F(ForcedTextTest, FewTokensAreScoredAlone) {

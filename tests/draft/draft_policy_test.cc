@@ -265,6 +265,46 @@ TEST(DraftPolicyTest, PausesDoNotStopDrafting) {
   EXPECT_GE(Simulate(world, 1000, policy, random), 0.95 * world.BestRate());
 }
 
+// Forced text would be drafted without the drafter too.
+TEST(DraftPolicyTest, AcceptedForcedTokensAreNoMeritOfTheDrafter) {
+  const World world = {.acceptance = 0.0, .pass_ms = 0.3, .one_ms = 1.0, .row_ms = 0.02};
+  for (const bool is_forced : {false, true}) {
+    DraftPolicy policy;
+    MeasureVerify(world, policy);
+    for (int i = 0; i < 200; ++i) {
+      policy.AddStep({.num_requests = 1,
+                      .num_drafting = 1,
+                      .num_passes = 1,
+                      .draft_ms = world.pass_ms,
+                      .num_rows = 6,
+                      .verify_ms = world.VerifyMs(6),
+                      .num_emitted = 5,
+                      .num_judged = is_forced ? 1 : 5,
+                      .num_accepted = is_forced ? 0 : 4,
+                      .num_forced = is_forced ? 4 : 0,
+                      .num_forced_accepted = is_forced ? 4 : 0});
+    }
+    EXPECT_EQ(policy.Rests(1), is_forced);
+  }
+}
+
+TEST(DraftPolicyTest, StepsOfForcedTextArePlainForTheDrafter) {
+  const World world = {.acceptance = 0.9, .pass_ms = 0.1, .one_ms = 1.0, .row_ms = 0.1};
+  DraftPolicy policy;
+  MeasureVerify(world, policy);
+  for (int i = 0; i < 200; ++i) {
+    policy.AddStep({.num_requests = 2,
+                    .num_rows = 12,
+                    .verify_ms = world.VerifyMs(12),
+                    .num_emitted = 12,
+                    .num_forced = 10,
+                    .num_forced_accepted = 10});
+  }
+  EXPECT_FALSE(policy.TakeStep(/*num_requests=*/2, /*num_drafting=*/2));  // no plain step yet
+  policy.AddStep({.num_requests = 2, .num_rows = 2, .verify_ms = 1.1, .num_emitted = 2});
+  EXPECT_TRUE(policy.TakeStep(/*num_requests=*/2, /*num_drafting=*/2));
+}
+
 TEST(DraftPolicyTest, DraftsUntilCostsAreKnown) {
   DraftPolicy policy;
   EXPECT_TRUE(policy.TakeStep(/*num_requests=*/1, /*num_drafting=*/1));

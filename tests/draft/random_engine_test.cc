@@ -185,6 +185,10 @@ SpeculativeEngine::Options RandomRun::RandomOptions() {
   };
   options.prompt_lookup = !OneIn(3);
   options.coverage_floor = Pick({0.0, 0.65, 1.0});
+  // Rejection sampling draws other tokens than plain decoding, unless it takes the best ones.
+  const bool is_greedy = std::ranges::all_of(
+      requests_, [](const Request& request) { return request.options.sampling.greedy(); });
+  if (is_greedy && OneIn(2)) options.verify = VerifyMode::kRejection;
   return options;
 }
 
