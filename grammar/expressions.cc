@@ -145,6 +145,11 @@ Expressions::Repetition Expressions::RepetitionOf(ExprId of) const {
   return {ExprId{node.a}, node.x, impl_->nodes.MaxOf(of)};
 }
 
+ExprId Expressions::MinuendOf(ExprId of) const {
+  const ExprNode& node = impl_->nodes[of];
+  return node.kind == ExprKind::kExcept ? ExprId{node.a} : of;
+}
+
 bool Expressions::IsPlain(ExprId of) const { return impl_->nodes.KindOf(of) <= ExprKind::kText; }
 
 std::optional<std::string> Expressions::FormOf(ExprId of) const {

@@ -1,9 +1,12 @@
 #include "grammar/json_schema_negation.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "grammar/json_schema_keywords.h"
@@ -15,6 +18,7 @@ using nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxConjunctions = 256;
+constexpr size_t kMaxNumbers = 8;  // of one enum
 
 /// A keyword whose argument is a limit, and the keyword of the values beyond that limit.
 struct Opposite {
@@ -113,6 +117,20 @@ class Negator {
     return New({{"type", std::move(names)}}, origin);
   }
 
+  /// The numbers below, between and above those of `values`; none if these are many.
+  void AddOtherNumbers(Schema schema, const ordered_json& values, Options& options) {
+    std::vector<ordered_json> numbers;
+    std::ranges::copy_if(values, std::back_inserter(numbers), &ordered_json::is_number);
+    if (numbers.empty() || numbers.size() > kMaxNumbers) return;
+    std::ranges::sort(numbers, {}, [](const ordered_json& n) { return n.get<double>(); });
+    for (size_t i = 0; i <= numbers.size(); ++i) {
+      ordered_json between = {{"type", "number"}};
+      if (i > 0) between["exclusiveMinimum"] = numbers[i - 1];
+      if (i < numbers.size()) between["exclusiveMaximum"] = numbers[i];
+      options.push_back(New(std::move(between), schema));
+    }
+  }
+
   absl::StatusOr<Options> NegateValues(Schema schema, const ordered_json& values) {
     JsonTypes types = kAnyType;
     SchemaDocument::Exclusion exclusion;
@@ -123,6 +141,7 @@ class Negator {
       if (value.is_boolean()) has[value.get<bool>()] = true;
     }
     Options options = {OfTypes(types, schema)};
+    AddOtherNumbers(schema, values, options);
     if (has[0] != has[1]) options.push_back(New({{"const", has[0]}}, schema));
     if (!exclusion.texts.empty()) {
       options.push_back(New({{"type", "string"}}, schema));

@@ -25,7 +25,9 @@ class TagPart {
   const nlohmann::ordered_json& value() const { return *value_; }
   absl::Status Error(const std::string& message) const;
   /// `status` with the place before its message.
-  absl::Status Error(const absl::Status& status) const { return Error(std::string(status.message())); }
+  absl::Status Error(const absl::Status& status) const {
+    return Error(std::string(status.message()));
+  }
 
   /// Checks that this is an object with no other members than `type` and `names`. Empty names count
   /// as none.

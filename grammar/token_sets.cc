@@ -11,6 +11,17 @@ namespace {
 // Parts of a state that are computed on their own; one with more of them is walked as a whole.
 constexpr size_t kMaxParts = 16;
 
+/// True if after most of the bytes that may follow `a` the states are the same.
+bool AreMostlyEqual(ExprId a, ExprId b, Expressions& expressions) {
+  int num_more_equal = 0;
+  for (int byte = 0; byte < 256; ++byte) {
+    const ExprId after = expressions.After(a, static_cast<uint8_t>(byte));
+    if (after == expressions.Nothing()) continue;
+    num_more_equal += after == expressions.After(b, static_cast<uint8_t>(byte)) ? 1 : -1;
+  }
+  return num_more_equal > 0;
+}
+
 }  // namespace
 
 TokenSets::TokenSets(std::shared_ptr<const Grammar> grammar, std::shared_ptr<HeadCache> shared,
@@ -76,6 +87,10 @@ void TokenSets::AddTokensOf(ExprId state, TokenBits& tokens) {
   const auto [first, rest] = expressions.SplitSequence(state);
   // A plain part ends within few nodes: nothing of it is worth remembering.
   if (expressions.IsPlain(first)) return WalkAll(state, tokens);
+  const ExprId minuend = expressions.MinuendOf(first);
+  if (minuend != first && AreMostlyEqual(minuend, first, expressions)) {
+    return AddTokensWithin(expressions.Sequence(minuend, rest), state, tokens);
+  }
   const auto [of, min, max] = expressions.RepetitionOf(first);
   if (of != first) {
     if (const auto head = RepetitionsOf(of); head->is_countable()) {
@@ -84,6 +99,33 @@ void TokenSets::AddTokensOf(ExprId state, TokenBits& tokens) {
     }
   }
   HeadOf(first)->AddTokens(0, Expressions::kNoLimit, rest, trie(), expressions, tokens);
+}
+
+/// Walks only where the states differ, as before the names that an object lists: a few nodes.
+void TokenSets::AddTokensWithin(ExprId wider, ExprId state, TokenBits& tokens) {
+  struct Place {
+    int32_t end;  // of the subtree
+    ExprId wider, state;
+  };
+  Expressions& expressions = grammar_->expressions();
+  TokenBits within(trie().vocab_size());
+  AddTokensOf(wider, within);
+  std::vector<Place> path{{trie().num_nodes(), wider, state}};
+  for (int32_t node = 1; node < trie().num_nodes();) {
+    while (node >= path.back().end) path.pop_back();
+    const Place next = {trie().EndOf(node),
+                        expressions.After(path.back().wider, trie().ByteOf(node)),
+                        expressions.After(path.back().state, trie().ByteOf(node))};
+    if (next.wider == next.state) {
+      node = next.end;
+    } else if (next.state == expressions.Nothing()) {
+      for (; node < next.end; ++node) within.Remove(trie().TokensAt(node));
+    } else {
+      ++node;
+      if (node < next.end) path.push_back(next);
+    }
+  }
+  tokens.Add(within);
 }
 
 void TokenSets::WalkAll(ExprId state, TokenBits& tokens) {

@@ -353,6 +353,8 @@ TEST(JsonSchemaTest, Negation) {
   ExpectExactly(R"({"type": "object", "not": {"required": ["a", "b"]}})", {R"({"a": 1})", "{}"},
                 {R"({"a": 1, "b": 1})"});
   ExpectExactly(R"({"type": "boolean", "not": {"const": true}})", {"false"}, {"true"});
+  ExpectExactly(R"({"not": {"enum": [1, 2.5, "a"]}})", {"0", "1.5", "2", "2.50001", "3", "\"b\""},
+                {"1", "1.0", "2.5", "2.50", "\"a\""});
   ExpectExactly(R"({"not": {"not": {"type": "null"}}})", {"null"}, {"1"});
   ExpectExactly(R"({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {}},
                     "required": ["a"], "if": {"properties": {"a": {"const": true}}},
