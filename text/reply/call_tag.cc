@@ -44,7 +44,7 @@ TagJson CallList(const CallRule& rule, const CallsLayout& layout, const std::vec
 }  // namespace
 
 nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule) {
-  const CallsLayout layout = LayoutOf(format.tools);
+  const CallsLayout layout = CallsLayoutOf(format.tools);
   const bool is_harmony = format.tools == ToolFormat::kHarmony;
   std::vector<TagJson> tags;
   for (const CallableTool& tool : CallableTools(rule)) {

@@ -109,7 +109,7 @@ std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool) {
   }
 }
 
-CallsLayout LayoutOf(ToolFormat format) {
+CallsLayout CallsLayoutOf(ToolFormat format) {
   switch (format) {
     case ToolFormat::kNone:
       return {.sections = {{"[", "]"}}, .separator = ", "};

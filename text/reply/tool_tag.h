@@ -32,7 +32,7 @@ struct CallsLayout {
   std::string separator;
   std::vector<std::string> triggers;  // where free text turns into calls
 };
-CallsLayout LayoutOf(ToolFormat format);
+CallsLayout CallsLayoutOf(ToolFormat format);
 
 }  // namespace shortlist
 
