@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,14 +42,22 @@ TagJson CallList(const CallRule& rule, const CallsLayout& layout, const std::vec
           {"stop_after_first", !rule.is_parallel || is_harmony}};
 }
 
+bool BeginsWithAny(const std::string& text, const std::vector<std::string>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const std::string& beginning) { return text.starts_with(beginning); });
+}
+
 }  // namespace
 
 nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule) {
-  const CallsLayout layout = LayoutOf(format.tools);
+  const CallsLayout layout = CallsLayoutOf(format.tools);
   const bool is_harmony = format.tools == ToolFormat::kHarmony;
   std::vector<TagJson> tags;
-  for (const CallableTool& tool : CallableTools(rule)) {
-    for (TagJson& tag : ToolTags(format.tools, tool)) {
+  const std::vector<CallableTool> tools = CallableTools(rule);
+  const bool prefers_json =
+      std::any_of(tools.begin(), tools.end(), [](const auto& tool) { return tool.is_checked; });
+  for (const CallableTool& tool : tools) {
+    for (TagJson& tag : ToolTags(format.tools, tool, prefers_json)) {
       tags.push_back(std::move(tag));
       // The other form begins with the start of a message, which the reply's own start precedes.
       if (is_harmony && rule.is_required) break;
@@ -58,6 +67,7 @@ nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, cons
   const TagJson list = CallList(rule, layout, tags, is_harmony);
   std::vector<TagJson> sections;
   for (const auto& [begin, end] : layout.sections) {
+    if (!rule.is_required && !BeginsWithAny(begin, layout.triggers)) continue;
     sections.push_back(BetweenTag(begin, list, end));
   }
   if (rule.is_required) {

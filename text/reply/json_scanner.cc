@@ -66,7 +66,7 @@ bool IsJsonScalar(std::string_view text) {
   return number.is_whole && number.size == text.size();
 }
 
-void AppendCodePoint(uint32_t code_point, std::string& text) {
+void AppendAsUtf8(uint32_t code_point, std::string& text) {
   if (code_point > 0x10FFFF || (code_point >= 0xD800 && code_point < 0xE000)) {
     text += kReplacementCharacter;
   } else if (code_point < 0x80) {
@@ -81,7 +81,7 @@ void AppendCodePoint(uint32_t code_point, std::string& text) {
   }
 }
 
-int HexValue(char c) {
+int HexDigitValue(char c) {
   if (IsDigit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -202,7 +202,7 @@ JsonStep JsonScanner::EndValue() {
 
 JsonStep JsonScanner::ReadString(char c) {
   if (state_ == State::kHex) {
-    if (HexValue(c) < 0) return JsonStep::kBad;
+    if (HexDigitValue(c) < 0) return JsonStep::kBad;
     if (--num_hex_ == 0) state_ = State::kString;
   } else if (state_ == State::kEscape) {
     if (std::string_view("\"\\/bfnrtu").find(c) == std::string_view::npos) return JsonStep::kBad;
@@ -231,7 +231,7 @@ JsonStep JsonStringReader::Read(char c, std::string& text) {
 
 JsonStep JsonStringReader::ReadEscape(char c, std::string& text) {
   if (num_hex_ > 0) {
-    const int digit = HexValue(c);
+    const int digit = HexDigitValue(c);
     if (digit < 0) return JsonStep::kBad;
     unit_ = unit_ << 4 | static_cast<uint32_t>(digit);
     if (--num_hex_ > 0) return JsonStep::kMore;
@@ -253,7 +253,7 @@ JsonStep JsonStringReader::ReadEscape(char c, std::string& text) {
 
 void JsonStringReader::AppendUnit(uint32_t unit, std::string& text) {
   if (high_surrogate_ != 0 && unit >= 0xDC00 && unit < 0xE000) {
-    AppendCodePoint(0x10000 + ((high_surrogate_ - 0xD800) << 10) + (unit - 0xDC00), text);
+    AppendAsUtf8(0x10000 + ((high_surrogate_ - 0xD800) << 10) + (unit - 0xDC00), text);
     high_surrogate_ = 0;
     return;
   }
@@ -261,7 +261,7 @@ void JsonStringReader::AppendUnit(uint32_t unit, std::string& text) {
   if (unit >= 0xD800 && unit < 0xDC00) {
     high_surrogate_ = unit;
   } else {
-    AppendCodePoint(unit, text);
+    AppendAsUtf8(unit, text);
   }
 }
 

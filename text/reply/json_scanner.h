@@ -70,10 +70,10 @@ class JsonStringReader {
 };
 
 /// Appends `code_point` in UTF-8; U+FFFD for what is no Unicode scalar value.
-void AppendCodePoint(uint32_t code_point, std::string& text);
+void AppendAsUtf8(uint32_t code_point, std::string& text);
 
 /// Value of a hexadecimal digit, -1 for other characters.
-int HexValue(char c);
+int HexDigitValue(char c);
 
 /// Appends `text` as the inside of a JSON string.
 void AppendJsonEscaped(std::string_view text, std::string& json);

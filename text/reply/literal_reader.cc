@@ -163,13 +163,13 @@ JsonStep LiteralReader::ReadEscape(char c, std::string& out) {
 }
 
 JsonStep LiteralReader::ReadCode(char c, std::string& out) {
-  const int digit = HexValue(c);
+  const int digit = HexDigitValue(c);
   const bool is_digit = digit >= 0 && digit < base_;
   if (!is_digit && base_ == 16) return JsonStep::kBad;
   if (is_digit) code_ = code_ * base_ + digit;
   if (is_digit && --num_digits_ > 0) return JsonStep::kMore;
   std::string text;
-  AppendCodePoint(code_, text);
+  AppendAsUtf8(code_, text);
   AppendJsonEscaped(text, out);
   state_ = State::kString;
   return is_digit ? JsonStep::kMore : ReadString(c, out);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "text/reply/tool_types.h"
+#include "text/reply/xml_calls.h"
 
 namespace shortlist {
 namespace {
@@ -53,8 +54,8 @@ std::vector<std::string> FixedTexts(const TagJson& schema) {
   return texts;
 }
 
-// A value between marks: text where it may be a string, else JSON.
-TagJson MarkedValue(const Parameter& parameter) {
+// A value before the mark `end`: text where it may be a string, else JSON.
+TagJson MarkedValue(const Parameter& parameter, std::string_view end) {
   const std::vector<std::string> texts = FixedTexts(parameter.schema);
   if (!texts.empty()) {
     std::vector<TagJson> values;
@@ -62,7 +63,7 @@ TagJson MarkedValue(const Parameter& parameter) {
     return OrTag(std::move(values));
   }
   if (parameter.types == kOtherType) return SchemaTag(parameter.schema);
-  return AnyTextTag();
+  return AnyTextWithout(end);
 }
 
 constexpr std::string_view kAnyName = "[A-Za-z0-9_.-]{1,64}";
@@ -70,7 +71,8 @@ constexpr std::string_view kAnyName = "[A-Za-z0-9_.-]{1,64}";
 // One parameter between marks. `parameter` null: any parameter with any value.
 TagJson MarkedParameter(ToolFormat format, const Parameter* parameter) {
   const TagJson name = parameter == nullptr ? RegexTag(kAnyName) : ConstTag(parameter->name);
-  const TagJson value = parameter == nullptr ? AnyTextTag() : MarkedValue(*parameter);
+  const std::string end = XmlStyleOf(format).value_end;
+  const TagJson value = parameter == nullptr ? AnyTextWithout(end) : MarkedValue(*parameter, end);
   switch (format) {
     case ToolFormat::kQwen3Coder:
       return BetweenTag("<parameter=", SequenceTag({name, ConstTag(">\n"), value}),
@@ -92,7 +94,7 @@ TagJson MarkedParameter(ToolFormat format, const Parameter* parameter) {
     const TagJson any_json =
         SchemaTag(parameter == nullptr ? TagJson::object() : parameter->schema);
     // A string's form has the text, whatever else the schema allows.
-    const TagJson text = types == kStringType ? value : AnyTextTag();
+    const TagJson text = types == kStringType ? value : AnyTextWithout(end);
     forms.push_back(BetweenTag(
         "<｜DSML｜parameter name=\"",
         SequenceTag({name, ConstTag(is_string ? "\" string=\"true\">" : "\" string=\"false\">"),
@@ -185,7 +187,8 @@ TagJson LiteralValue(const LiteralTexts& texts, const Parameter& parameter) {
     return GrammarTag("root ::= string\n" + texts.rules);
   }
   if (parameter.types == kStringType) {
-    return BetweenTag(texts.string_mark, MarkedValue(parameter), texts.string_mark);
+    return BetweenTag(texts.string_mark, MarkedValue(parameter, texts.string_mark),
+                      texts.string_mark);
   }
   return GrammarTag("root ::= value\n" + texts.rules);
 }

@@ -63,7 +63,7 @@ const std::vector<FormatRule>& FormatRules() {
       {kDeepSeekV32, {"DSML"}},
       {kDeepSeekR1, {"<｜tool▁call▁begin｜>", "```json"}},
       {kDeepSeekV31, {"<｜tool▁call▁begin｜>"}},
-      {kLfm2, {"<|tool_call_start|>"}},
+      {kLfm2, {"<|tool_call_start|>"}, {"<|tool_list_start|>"}},
       {kGlm, {"<arg_key>"}},
       {kQwen3Coder, {"<function=", "<parameter="}},
       {kHermes, {"<tool_call>", "\"arguments\""}, {"<tool_call>", "tojson"}, "<|tool_call|>"},
@@ -95,6 +95,7 @@ constexpr ReasoningMarks kReasoningMarks[] = {{"<|channel>thought\n", "<channel|
                                               {"[THINK]", "[/THINK]"},
                                               {"◁think▷", "◁/think▷"},
                                               {"<mm:think>", "</mm:think>"},
+                                              {"<seed:think>", "</seed:think>"},
                                               {"<think>", "</think>"}};
 
 // What of a mark of reasoning a template must contain.

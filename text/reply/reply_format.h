@@ -74,8 +74,11 @@ struct CallRule {
 /// A structural tag (grammar/structural_tag.h) for replies with such calls: {"type":
 /// "structural_tag", "format": ...}. Free text goes on until a call's beginning; from there on the
 /// name is that of a tool, and the arguments fit its parameters (`strict`, or is_required), or are
-/// any JSON object. With kNone, required calls are one JSON array of {"name", "parameters"}, and
-/// others are not constrained (null).
+/// any JSON object. Where the format does not write JSON, a string is any text unless it has an
+/// "enum", and Python's and Gemma's lists and dictionaries are checked by their type alone. Calls
+/// that Llama 4 writes without a mark are constrained only if required. With kNone, required calls
+/// are one JSON array of {"name", "parameters"}, and others are not constrained (null); so are
+/// rules without tools.
 nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule);
 
 /// A structural tag for replies whose answer, after the reasoning, follows `answer`: a format of

@@ -32,6 +32,16 @@ struct ReplyPart {
 /// bytes where the format writes JSON, else made of its values by the tool's parameters. Text that
 /// may begin a mark is held back, arguments only as long as they cannot be told. Time is linear in
 /// the text; memory is that of what is held back. Not thread-safe.
+///
+/// - A call is reported by its marks, whatever its name, as other engines do. Without a mark (Llama
+///   3, Llama 4) and within the reasoning, its name must be a tool's. Such a call within the
+///   reasoning ends the reasoning.
+/// - Arguments may be missing or null ({}), or an object's text in a string. Anything else that is
+///   no object makes the call content. Control characters in JSON strings become escapes.
+/// - A reply that ends within a call: if the name is certain, the call has the arguments so far,
+///   perhaps none; otherwise its text is content.
+/// - White space is dropped at both ends of the reasoning, and where content borders on reasoning
+///   or a call. Between two pieces of content it stays.
 class ReplyParser {
  public:
   struct Options {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nlohmann/json.hpp"
@@ -27,6 +28,9 @@ inline TagJson GrammarTag(std::string_view grammar) {
 }
 /// Any text; within a tag, without the tag's end.
 inline TagJson AnyTextTag() { return {{"type", "any_text"}}; }
+inline TagJson AnyTextWithout(std::string_view excluded) {
+  return {{"type", "any_text"}, {"excludes", TagJson::array({std::string(excluded)})}};
+}
 inline TagJson SequenceTag(std::vector<TagJson> elements) {
   if (elements.size() == 1) return std::move(elements.front());
   return {{"type", "sequence"}, {"elements", std::move(elements)}};

@@ -10,7 +10,7 @@
 namespace shortlist {
 namespace {
 
-constexpr std::string_view kIndex = "[0-9]{1,3}";
+constexpr std::string_view kIndex = "[0-9]{1,3}", kMistralId = "[A-Za-z0-9]{9}";
 
 // {"name": N, KEY: arguments}
 TagJson JsonCallTag(std::string_view begin, const CallableTool& tool, std::string_view key,
@@ -33,6 +33,14 @@ TagJson KimiTag(const CallableTool& tool) {
                     SequenceTag({RegexTag(kIndex), ConstTag("<|tool_call_argument_begin|>"),
                                  SchemaTag(tool.parameters)}),
                     "<|tool_call_end|>");
+}
+
+// Some models write an id of nine characters, others none.
+TagJson MistralTag(const CallableTool& tool) {
+  const TagJson id = SequenceTag({ConstTag("[CALL_ID]"), RegexTag(kMistralId)});
+  return BetweenTag(absl::StrCat("[TOOL_CALLS]", tool.name),
+                    SequenceTag({OptionalTag(id), ConstTag("[ARGS]"), SchemaTag(tool.parameters)}),
+                    "");
 }
 
 // The recipient stands after the channel, or, in a later message, before it.
@@ -75,7 +83,7 @@ std::vector<CallableTool> CallableTools(const CallRule& rule) {
   return tools;
 }
 
-std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool) {
+std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool, bool prefers_json) {
   const TagJson arguments = SchemaTag(tool.parameters);
   switch (format) {
     case ToolFormat::kNone:
@@ -87,10 +95,13 @@ std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool) {
     case ToolFormat::kMistral:
     case ToolFormat::kPhi4:
     case ToolFormat::kGranite:
-    case ToolFormat::kLfm2:
       return {JsonCallTag("", tool, "arguments", "")};
+    case ToolFormat::kLfm2:
+      // Python is what the models were trained on; only JSON can be checked by any schema.
+      if (prefers_json) return {JsonCallTag("", tool, "arguments", "")};
+      return {ParameterCallTag(format, tool)};
     case ToolFormat::kMistralArgs:
-      return {BetweenTag(absl::StrCat("[TOOL_CALLS]", tool.name, "[ARGS]"), arguments, "")};
+      return {MistralTag(tool)};
     case ToolFormat::kHarmony:
       return HarmonyTags(tool);
     case ToolFormat::kDeepSeekR1:
@@ -109,7 +120,7 @@ std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool) {
   }
 }
 
-CallsLayout LayoutOf(ToolFormat format) {
+CallsLayout CallsLayoutOf(ToolFormat format) {
   switch (format) {
     case ToolFormat::kNone:
       return {.sections = {{"[", "]"}}, .separator = ", "};
@@ -142,9 +153,12 @@ CallsLayout LayoutOf(ToolFormat format) {
     case ToolFormat::kFunctionGemma:
       return {.triggers = {"<start_function_call>"}};
     case ToolFormat::kPhi4:
-      return {{{"functools[", "]"}}, ", ", {"functools["}};
+      return {{{"functools[", "]"}, {"<|tool_call|>[", "]<|/tool_call|>"}},
+              ", ",
+              {"functools[", "<|tool_call|>"}};
     case ToolFormat::kGranite:
-      return {{{"<|tool_call|>[", "]"}}, ", ", {"<|tool_call|>"}};
+      return {
+          {{"<|tool_call|>[", "]"}, {"<tool_call>[", "]"}}, ", ", {"<|tool_call|>", "<tool_call>"}};
     case ToolFormat::kCohere:
       return {{{"<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>"}}, ",\n    ", {"<|START_ACTION|>"}};
     case ToolFormat::kKimiK2:
@@ -156,7 +170,7 @@ CallsLayout LayoutOf(ToolFormat format) {
     case ToolFormat::kLfm2:
       return {{{"<|tool_call_start|>[", "]<|tool_call_end|>"}}, ", ", {"<|tool_call_start|>"}};
     case ToolFormat::kLlama4Pythonic:
-      return {{{"<|python_start|>[", "]<|python_end|>"}}, ", ", {"<|python_start|>"}};
+      return {{{"<|python_start|>[", "]<|python_end|>"}, {"[", "]"}}, ", ", {"<|python_start|>"}};
     case ToolFormat::kOlmo3:
       return {{{"<function_calls>\n", "\n</function_calls>"}}, "\n", {"<function_calls>"}};
   }

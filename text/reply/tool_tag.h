@@ -22,17 +22,18 @@ struct CallableTool {
 std::vector<CallableTool> CallableTools(const CallRule& rule);
 
 /// The tags of one call of `tool`, from the first text that is the call's own. Several: the model
-/// may write either.
-std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool);
+/// may write either. prefers_json: a format that has JSON calls too takes those.
+std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool, bool prefers_json);
 
 /// How the calls of a reply stand together.
 struct CallsLayout {
   // Begin and end of all calls together; either pair may be used. Empty: there is none.
   std::vector<std::pair<std::string, std::string>> sections;
   std::string separator;
-  std::vector<std::string> triggers;  // where free text turns into calls
+  // Where free text turns into calls. A section that begins otherwise needs required calls.
+  std::vector<std::string> triggers;
 };
-CallsLayout LayoutOf(ToolFormat format);
+CallsLayout CallsLayoutOf(ToolFormat format);
 
 }  // namespace shortlist
 

@@ -18,8 +18,8 @@ constexpr size_t kMaxKeyBytes = 256;
 }  // namespace
 
 const XmlStyle& XmlStyleOf(ToolFormat format) {
-  static const XmlStyle kQwen3Coder = {.section_begins = {"<tool_call>"},
-                                       .section_ends = {"</tool_call>"},
+  static const XmlStyle kQwen3Coder = {.section_begins = {"<tool_call>", "<seed:tool_call>"},
+                                       .section_ends = {"</tool_call>", "</seed:tool_call>"},
                                        .call_begin = "<function=",
                                        .name_end = ">",
                                        .key_begin = "<parameter=",

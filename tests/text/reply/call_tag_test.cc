@@ -70,9 +70,9 @@ class TagSampler {
 
   static std::string Regex(const std::string& pattern) {
     static const std::map<std::string, std::string> kSamples = {
-        {"[0-9]{1,3}", "12"},   {"\\n{0,2}", "\n\n"},
-        {"\\n?", "\n"},         {"[A-Za-z0-9_.-]{1,64}", "key"},
-        {"true|false", "true"}, {"True|False", "False"}};
+        {"[0-9]{1,3}", "12"},   {"[A-Za-z0-9]{9}", "abcDEF123"}, {"\\n{0,2}", "\n\n"},
+        {"\\n?", "\n"},         {"[A-Za-z0-9_.-]{1,64}", "key"}, {"true|false", "true"},
+        {"True|False", "False"}};
     EXPECT_TRUE(kSamples.count(pattern)) << pattern;
     return kSamples.count(pattern) ? kSamples.at(pattern) : "";
   }

@@ -43,5 +43,56 @@ TEST_P(ReplyCaseTest, PartsAreTheSameForAnyCuts) {
 INSTANTIATE_TEST_SUITE_P(All, ReplyCaseTest, testing::ValuesIn(ReplyCases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(ReplyParserTest, WithoutToolsCallsAreContent) {
+  ReplyParser::Options options = OptionsOf(ToolFormat::kHermes, ReplyStart::kMayReason);
+  options.tools = nullptr;
+  const std::string call = "<tool_call>{\"name\": \"any\"}</tool_call>";
+  EXPECT_EQ(ParseReply(options, "<think>a</think>" + call), (JoinedReply{call, "a", {}}));
+  options.format = {.tools = ToolFormat::kHarmony};
+  EXPECT_EQ(ParseReply(options, "<|channel|>commentary to=functions.any<|message|>{}<|call|>"),
+            (JoinedReply{"{}", "", {}}));
+}
+
+TEST(ReplyParserTest, SingleDropsFurtherCalls) {
+  ReplyParser::Options options = OptionsOf(ToolFormat::kHermes, ReplyStart::kAnswer);
+  options.is_single = true;
+  const std::string call = "<tool_call>{\"name\": \"any\"}</tool_call>";
+  EXPECT_EQ(ParseReply(options, call + call + "a" + call),
+            (JoinedReply{"a", "", {{"any", "{}", ""}}}));
+}
+
+TEST(ReplyParserTest, CallArray) {
+  ReplyParser::Options options = OptionsOf(ToolFormat::kNone, ReplyStart::kMayReason);
+  options.is_call_array = true;
+  EXPECT_EQ(ParseReply(options,
+                       "<think>a</think>\n\n[{\"name\": \"any\", \"parameters\": {}}, "
+                       "{\"name\": \"say\", \"parameters\": {\"text\": \"]\"}}]"),
+            (JoinedReply{"", "a", {{"any", "{}", ""}, {"say", R"({"text": "]"})", ""}}}));
+}
+
+TEST(ReplyParserTest, PiecesComeAsSoonAsTheyAreCertain) {
+  using Kind = ReplyPart::Kind;
+  ReplyParser parser(OptionsOf(ToolFormat::kHermes, ReplyStart::kReasoning));
+  const auto append = [&](std::string_view text) {
+    std::vector<ReplyPart> parts;
+    parser.Append(text, parts);
+    return parts;
+  };
+  EXPECT_EQ(append("Hm"), (std::vector<ReplyPart>{{Kind::kReasoning, "Hm", ""}}));
+  EXPECT_EQ(append("\n</th"), std::vector<ReplyPart>{});
+  EXPECT_EQ(append("ink>\n\nYes"), (std::vector<ReplyPart>{{Kind::kContent, "Yes", ""}}));
+  EXPECT_EQ(append(" <tool_call>{\"name\": \"any\", \"arg"), std::vector<ReplyPart>{});
+  EXPECT_EQ(append("uments\": {"),
+            (std::vector<ReplyPart>{{Kind::kCall, "any", ""}, {Kind::kArguments, "{", ""}}));
+  EXPECT_EQ(append("\"a"), (std::vector<ReplyPart>{{Kind::kArguments, "\"a", ""}}));
+  EXPECT_EQ(parser.num_calls(), 1);
+
+  ReplyParser coder(OptionsOf(ToolFormat::kQwen3Coder, ReplyStart::kAnswer));
+  std::vector<ReplyPart> parts;
+  coder.Append("<tool_call>\n<function=say>\n<parameter=text>\na\"b\n", parts);
+  EXPECT_EQ(parts, (std::vector<ReplyPart>{{Kind::kCall, "say", ""},
+                                           {Kind::kArguments, "{\"text\": \"a\\\"b", ""}}));
+}
+
 }  // namespace
 }  // namespace shortlist
