@@ -57,6 +57,31 @@ std::vector<TagJson> HarmonyTags(const CallableTool& tool) {
   return tags;
 }
 
+// Formats whose calls stand in one list.
+CallsLayout ListLayoutOf(ToolFormat format) {
+  switch (format) {
+    case ToolFormat::kMistral:
+      return {{{"[TOOL_CALLS] [", "]"}}, ", ", {"[TOOL_CALLS]"}};
+    case ToolFormat::kPhi4:
+      return {{{"functools[", "]"}, {"<|tool_call|>[", "]<|/tool_call|>"}},
+              ", ",
+              {"functools[", "<|tool_call|>"}};
+    case ToolFormat::kGranite:
+      return {
+          {{"<|tool_call|>[", "]"}, {"<tool_call>[", "]"}}, ", ", {"<|tool_call|>", "<tool_call>"}};
+    case ToolFormat::kCohere:
+      return {{{"<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>"}}, ",\n    ", {"<|START_ACTION|>"}};
+    case ToolFormat::kLfm2:
+      return {{{"<|tool_call_start|>[", "]<|tool_call_end|>"}}, ", ", {"<|tool_call_start|>"}};
+    case ToolFormat::kLlama4Pythonic:
+      return {{{"<|python_start|>[", "]<|python_end|>"}, {"[", "]"}}, ", ", {"<|python_start|>"}};
+    case ToolFormat::kOlmo3:
+      return {{{"<function_calls>\n", "\n</function_calls>"}}, "\n", {"<function_calls>"}};
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 std::vector<CallableTool> CallableTools(const CallRule& rule) {
@@ -131,8 +156,6 @@ CallsLayout CallsLayoutOf(ToolFormat format) {
     case ToolFormat::kLlama3Json:
       // Free text with such an object becomes a call too: nothing else begins these calls.
       return {.separator = "; ", .triggers = {"{\"name\": \""}};
-    case ToolFormat::kMistral:
-      return {{{"[TOOL_CALLS] [", "]"}}, ", ", {"[TOOL_CALLS]"}};
     case ToolFormat::kMistralArgs:
       return {.triggers = {"[TOOL_CALLS]"}};
     case ToolFormat::kHarmony:
@@ -152,29 +175,15 @@ CallsLayout CallsLayoutOf(ToolFormat format) {
       return {.triggers = {"<|tool_call>"}};
     case ToolFormat::kFunctionGemma:
       return {.triggers = {"<start_function_call>"}};
-    case ToolFormat::kPhi4:
-      return {{{"functools[", "]"}, {"<|tool_call|>[", "]<|/tool_call|>"}},
-              ", ",
-              {"functools[", "<|tool_call|>"}};
-    case ToolFormat::kGranite:
-      return {
-          {{"<|tool_call|>[", "]"}, {"<tool_call>[", "]"}}, ", ", {"<|tool_call|>", "<tool_call>"}};
-    case ToolFormat::kCohere:
-      return {{{"<|START_ACTION|>[\n    ", "\n]<|END_ACTION|>"}}, ",\n    ", {"<|START_ACTION|>"}};
     case ToolFormat::kKimiK2:
       return {{{"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"}},
               "",
               {"<|tool_calls_section_begin|>"}};
     case ToolFormat::kMiniMaxM2:
       return {{{"<minimax:tool_call>\n", "</minimax:tool_call>"}}, "", {"<minimax:tool_call>"}};
-    case ToolFormat::kLfm2:
-      return {{{"<|tool_call_start|>[", "]<|tool_call_end|>"}}, ", ", {"<|tool_call_start|>"}};
-    case ToolFormat::kLlama4Pythonic:
-      return {{{"<|python_start|>[", "]<|python_end|>"}, {"[", "]"}}, ", ", {"<|python_start|>"}};
-    case ToolFormat::kOlmo3:
-      return {{{"<function_calls>\n", "\n</function_calls>"}}, "\n", {"<function_calls>"}};
+    default:
+      return ListLayoutOf(format);
   }
-  return {};
 }
 
 }  // namespace shortlist
