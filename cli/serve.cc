@@ -228,10 +228,9 @@ absl::Status ServeGeneration(const ServeFlags& flags, Server::Options options) {
       FindControls(session->models().tokenizer(), ReplyMarks(reply_format));
   const absl::StatusOr<std::unique_ptr<GrammarCompiler>> grammars =
       NewGrammarCompiler(session->models(), encoder.ChatStopTokenIds(), reply_marks);
-  options.summary =
-      absl::StrCat(Summary(flags, *session, *engine, encoder),
-                   " tool_calls=", std::string(ToolFormatName(reply_format.tools)),
-                   " reasoning=", reply_format.has_reasoning(), encoders.Summary());
+  options.summary = absl::StrCat(Summary(flags, *session, *engine, encoder),
+                                 " tool_calls=", std::string(ToolFormatName(reply_format.tools)),
+                                 " reasoning=", reply_format.has_reasoning(), encoders.Summary());
   options.generator = GeneratorOptions(*session, encoder, encoders, *engine);
   options.generator.grammars = grammars.ok() ? grammars->get() : nullptr;
   options.generator.vocab_of_client = [&clients](const std::string& client) {

@@ -19,19 +19,7 @@ std::string NewCallId(ToolFormat format) {
   return is_short ? digits.substr(0, 9) : absl::StrCat("call_", digits.substr(0, 24));
 }
 
-ReplyAssembly::ReplyAssembly(const ReplyPlan& plan)
-    : plan_(plan),
-      parser_(plan.parser),
-      in_reasoning_(plan.is_parsed && plan.parser.start == ReplyStart::kReasoning) {}
-
-/// Adds what `text` completes, and follows whether the reply reasons.
-void ReplyAssembly::Feed(std::string_view text, std::vector<ReplyPart>& parts) {
-  const size_t num_before = parts.size();
-  parser_.Append(text, parts);
-  if (parts.size() > num_before) {
-    in_reasoning_ = parts.back().kind == ReplyPart::Kind::kReasoning;
-  }
-}
+ReplyAssembly::ReplyAssembly(const ReplyPlan& plan) : plan_(plan), parser_(plan.parser) {}
 
 std::vector<ReplyPart> ReplyAssembly::Read(const Output& output) {
   std::vector<ReplyPart> parts;
@@ -44,11 +32,11 @@ std::vector<ReplyPart> ReplyAssembly::Read(const Output& output) {
   std::string_view rest = output.text;
   for (const OutputToken& token : output.tokens) {
     const size_t size = std::min(rest.size(), token.text.size());
-    if (in_reasoning_) ++num_reasoning_tokens_;
-    Feed(rest.substr(0, size), parts);
+    if (parser_.in_reasoning()) ++num_reasoning_tokens_;
+    parser_.Append(rest.substr(0, size), parts);
     rest.remove_prefix(size);
   }
-  Feed(rest, parts);
+  parser_.Append(rest, parts);
   if (output.last.finished) parser_.Finish(parts);
   return Keep(std::move(parts), output.last.finished);
 }

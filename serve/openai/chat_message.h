@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nlohmann/json.hpp"
@@ -37,16 +36,14 @@ class ReplyAssembly {
   const std::string& content() const { return content_; }
   const std::string& reasoning() const { return reasoning_; }
   const std::vector<ToolCall>& calls() const { return calls_; }
-  /// Number of output tokens before the end of the reasoning.
+  /// Number of output tokens of the reasoning, with its end mark.
   int64_t num_reasoning_tokens() const { return num_reasoning_tokens_; }
 
  private:
-  void Feed(std::string_view text, std::vector<ReplyPart>& parts);
   std::vector<ReplyPart> Keep(std::vector<ReplyPart> parts, bool is_last);
 
   const ReplyPlan& plan_;
   ReplyParser parser_;
-  bool in_reasoning_;
   std::string content_, reasoning_, unsent_reasoning_;
   std::vector<ToolCall> calls_;
   int64_t num_reasoning_tokens_ = 0;

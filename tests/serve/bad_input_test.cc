@@ -77,7 +77,7 @@ std::vector<Field> OpenAiFields() {
           {"stream_options", {"1", "[]", "\"a\""}},
           {"response_format", {"1", "\"text\"", "{\"type\": \"xml\"}", "{\"type\": 1}"}},
           {"tools", {"[1]", "{\"a\": 1}"}},
-          {"tool_choice", {"\"auto\"", "{}", "1"}},
+          {"tool_choice", {"\"required\"", "{}", "1"}},
           {"functions", {"[1]"}},
           {"modalities", {"[\"audio\"]", "\"text\"", "1"}},
           {"regex", {"1", "\"(\"", "[\"a\"]"}},

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
+
 namespace shortlist {
 
 using Clock = std::chrono::steady_clock;
@@ -47,14 +49,17 @@ std::vector<TokenId> FakeEngine::Output(const std::vector<TokenId>& prompt, uint
 }
 
 void FakeEngine::Say(const std::string& text) {
-  std::array<TokenId, 256> of_byte;
+  std::array<TokenId, 256> of_byte = {};
   for (int32_t id = 0; id < tokenizer_.size(); ++id) {
-    if (!tokenizer_.IsByteToken(TokenId{id})) continue;
-    of_byte[static_cast<uint8_t>(tokenizer_.TokenBytes(TokenId{id}).front())] = TokenId{id};
+    const std::string_view bytes = tokenizer_.TokenBytes(TokenId{id});
+    if (bytes.size() == 1) of_byte[static_cast<uint8_t>(bytes.front())] = TokenId{id};
   }
   const std::lock_guard lock(mutex_);
   said_.clear();
-  for (const char c : text) said_.push_back(of_byte[static_cast<uint8_t>(c)]);
+  for (const char c : text) {
+    said_.push_back(of_byte[static_cast<uint8_t>(c)]);
+    SHORTLIST_CHECK(said_.back() != TokenId{0});  // the tokenizer writes this byte
+  }
   said_.push_back(*tokenizer_.eos());
 }
 

@@ -103,7 +103,7 @@ TEST_F(RequestFieldsTest, FieldsThatChangeOutputAreRejectedByName) {
                            {"spaces_between_special_tokens", false},
                            {"return_hidden_states", true}};
   json openai = With(everywhere, {{"tools", {{{"type", "function"}}}},
-                                  {"tool_choice", "auto"},
+                                  {"tool_choice", "required"},
                                   {"best_of", 2},
                                   {"verbosity", "low"},
                                   {"modalities", {"text", "audio"}},

@@ -28,6 +28,7 @@ class HarmonyReader : public ReplyReader {
 
   void Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
+  bool in_reasoning() const override { return in_reasoning_; }
 
  private:
   enum class State { kStart, kHeader, kBody, kBeforeArguments, kArguments };

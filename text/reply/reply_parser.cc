@@ -49,6 +49,8 @@ void ReplyParser::Finish(std::vector<ReplyPart>& parts) {
   state_->writer.Finish();
 }
 
+bool ReplyParser::in_reasoning() const { return state_->reader->in_reasoning(); }
+
 int ReplyParser::num_calls() const { return state_->writer.num_calls(); }
 
 }  // namespace shortlist

@@ -64,6 +64,8 @@ class ReplyParser {
   /// The reply has ended: appends what was held back.
   void Finish(std::vector<ReplyPart>& parts);
 
+  /// True if the text so far ends within the reasoning, before its end mark.
+  bool in_reasoning() const;
   /// Number of calls so far.
   int num_calls() const;
 

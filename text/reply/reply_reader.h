@@ -19,6 +19,8 @@ class ReplyReader {
   virtual void Read(char c, PartWriter& writer) = 0;
   /// The reply has ended.
   virtual void Finish(PartWriter& writer) = 0;
+  /// True if the reasoning goes on.
+  virtual bool in_reasoning() const = 0;
 };
 
 /// A reply whose reasoning stands between two marks and whose calls a CallReader reads: every
@@ -31,6 +33,7 @@ class MarkedReplyReader : public ReplyReader {
 
   void Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
+  bool in_reasoning() const override { return in_reasoning_; }
 
  private:
   // Marks of `finder_` come in this order; those of calls follow.
