@@ -43,6 +43,7 @@ constexpr std::array kArchitectures = {
 constexpr std::array kNeutralFields = {
     NeutralField{"position_embedding_type", "\"absolute\""},
     NeutralField{"is_decoder", "false"},
+    NeutralField{"is_causal", "false"},
     NeutralField{"is_encoder_decoder", "false"},
     NeutralField{"add_cross_attention", "false"},
     NeutralField{"num_key_value_heads", "null"},
@@ -179,6 +180,14 @@ absl::Status ReadLocalLayers(const ConfigFields& fields, EncoderConfig& config) 
                                                               kMaxLayers, kPeriodDefault));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t local,
                              fields.Int("local_attention", 1, kMaxContextLen, kLocalDefault));
+  if (const json* window = fields.Find("sliding_window"); window != nullptr) {
+    // transformers 5 sets local_attention to twice this field.
+    const bool agrees = fields.Find("local_attention") != nullptr && *window == local / 2;
+    if (!agrees) {
+      return fields.Unsupported("sliding_window", *window,
+                                "only half of local_attention, the field for it, is");
+    }
+  }
   config.local_radius = local / 2;
   for (int64_t i = 0; i < config.num_layers; ++i) config.is_local.push_back(i % period != 0);
   const json* types = fields.Find("layer_types");

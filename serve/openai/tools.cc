@@ -101,6 +101,7 @@ void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
     callable.push_back(*found);
   }
   if (callable.empty()) return fields.Fail("tool_choice", "allowed_tools names no tool");
+  if (choice.is_named) choice.is_parallel = false;
   choice.callable = std::move(callable);
 }
 

@@ -24,7 +24,7 @@ nlohmann::ordered_json ReadTools(JsonFields& fields, const nlohmann::ordered_jso
 struct ToolChoice {
   nlohmann::ordered_json callable;  // the tools that may be called; null: calls are not looked for
   bool is_required = false;         // at least one call must be made
-  bool is_named = false;            // of the one tool that the request names
+  bool is_named = false;            // exactly one, of the tool that the request names
   bool is_parallel = true;          // more than one call may be made
 
   bool has_calls() const { return !callable.is_null(); }
