@@ -53,9 +53,7 @@ bool TokenSets::HasTokenBelow(int32_t node, ExprId state) const {
 
 std::shared_ptr<const AllowedTokens> TokenSets::Compute(ExprId state) {
   TokenBits tokens(trie().vocab_size());
-  const std::vector<ExprId> parts = SplitState(state);
-  for (const ExprId part : parts) AddTokensOf(part, tokens);
-  if (parts.empty()) WalkAll(state, tokens);
+  AddTokensOf(state, tokens);
   AllowedTokens set{.is_exception = tokens.size() > trie().vocab_size() / 2, .ids = {}};
   set.ids = tokens.Ids(/*included=*/!set.is_exception);
   return std::make_shared<const AllowedTokens>(std::move(set));
@@ -83,6 +81,12 @@ std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
 }
 
 void TokenSets::AddTokensOf(ExprId state, TokenBits& tokens) {
+  const std::vector<ExprId> parts = SplitState(state);
+  for (const ExprId part : parts) AddTokensOfPart(part, tokens);
+  if (parts.empty()) WalkAll(state, tokens);
+}
+
+void TokenSets::AddTokensOfPart(ExprId state, TokenBits& tokens) {
   Expressions& expressions = grammar_->expressions();
   const auto [first, rest] = expressions.SplitSequence(state);
   // A plain part ends within few nodes: nothing of it is worth remembering.

@@ -49,6 +49,8 @@ class TokenSets {
   /// that must be left by at least one byte. Empty: there are too many.
   std::vector<ExprId> SplitState(ExprId state) const;
   void AddTokensOf(ExprId state, TokenBits& tokens);
+  /// `state`: one of those that SplitState() returns.
+  void AddTokensOfPart(ExprId state, TokenBits& tokens);
   /// Adds the tokens of `state` from those of `wider`, which has more strings.
   void AddTokensWithin(ExprId wider, ExprId state, TokenBits& tokens);
   /// Adds the tokens of `state` by a walk over the trie.

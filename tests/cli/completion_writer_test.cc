@@ -77,13 +77,17 @@ TEST_F(CompletionWriterTest, JsonHasDocumentedFields) {
   EXPECT_EQ(row.size(), 4u);
   EXPECT_EQ(row["output_ids"].size(), ids.size());
   EXPECT_EQ(row["output_ids"][0], Raw(ids[0]));
-  const nlohmann::json expected = {
-      {"prompt_tokens", 2},        {"completion_tokens", ids.size()},
-      {"finish_reason", "stop"},   {"spec_verify_ct", 2},
-      {"spec_draft_length", 4.0},  {"spec_forced_length", 1.5},
-      {"spec_accept_length", 2.5}, {"spec_accept_rate", 0.375},
-      {"coverage", 0.8},           {"active_rows", 77},
-      {"tokens_per_s", static_cast<double>(ids.size()) / 0.5}};
+  const nlohmann::json expected = {{"prompt_tokens", 2},
+                                   {"completion_tokens", ids.size()},
+                                   {"finish_reason", "stop"},
+                                   {"spec_verify_ct", 2},
+                                   {"spec_draft_length", 4.0},
+                                   {"spec_forced_length", 1.5},
+                                   {"spec_accept_length", 2.5},
+                                   {"spec_accept_rate", 0.375},
+                                   {"coverage", 0.8},
+                                   {"active_rows", 77},
+                                   {"tokens_per_s", static_cast<double>(ids.size()) / 0.5}};
   EXPECT_EQ(row["meta_info"], expected);
 }
 
