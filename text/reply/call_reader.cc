@@ -7,11 +7,6 @@
 #include "text/reply/mark_finder.h"
 
 namespace shortlist {
-namespace {
-
-constexpr size_t kMaxNameBytes = 256;
-
-}  // namespace
 
 void CallReader::Begin(std::string_view mark, bool known_only) {
   held_ = mark;
@@ -43,7 +38,7 @@ bool AppendToName(std::string_view piece, std::string& name) {
       continue;
     }
     if (kForbidden.find(c) != std::string_view::npos || static_cast<unsigned char>(c) < 0x20 ||
-        name.size() >= kMaxNameBytes || (!name.empty() && name.back() == ' ')) {
+        name.size() >= kMaxCallNameBytes || (!name.empty() && name.back() == ' ')) {
       return false;
     }
     name += c;

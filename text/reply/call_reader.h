@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_REPLY_CALL_READER_H_
 #define SHORTLIST_TEXT_REPLY_CALL_READER_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "text/reply/tool_types.h"
 
 namespace shortlist {
+
+/// Longest name of a tool or an argument; what is longer is no call.
+inline constexpr size_t kMaxCallNameBytes = 256;
 
 /// Reads calls of one family of formats, from a mark that begins them to their end, byte by byte.
 class CallReader {

@@ -14,8 +14,6 @@ bool IsNameByte(char c) {
          c == '.' || c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-constexpr size_t kMaxNameBytes = 256;
-
 }  // namespace
 
 void PythonicCallReader::OnBegin(std::string_view mark) {
@@ -68,7 +66,7 @@ CallReader::Step PythonicCallReader::ReadBefore(char c, PartWriter& writer) {
 }
 
 CallReader::Step PythonicCallReader::ReadName(char c) {
-  if (IsNameByte(c) && name_.size() < kMaxNameBytes) {
+  if (IsNameByte(c) && name_.size() < kMaxCallNameBytes) {
     name_ += c;
   } else if (c == '(' && (!known_only_ || tools_->Has(name_))) {
     state_ = State::kKey;
@@ -81,7 +79,7 @@ CallReader::Step PythonicCallReader::ReadName(char c) {
 }
 
 CallReader::Step PythonicCallReader::ReadKey(char c, PartWriter& writer) {
-  if (IsNameByte(c) && key_.size() < kMaxNameBytes && (key_.empty() || key_.back() != ' ')) {
+  if (IsNameByte(c) && key_.size() < kMaxCallNameBytes && (key_.empty() || key_.back() != ' ')) {
     key_ += c;
   } else if (IsWhiteSpace(c)) {
     if (!key_.empty() && key_.back() != ' ') key_ += ' ';
