@@ -6,7 +6,8 @@ usage: bench/real/structured.py --target MODEL --draft MODEL [--calls N] [--data
 
 Each of N rows (10) of BFCL's simple_python, at a fixed stride, is a question and one function; the schema is that of the
 function's arguments. `shortlist generate` decodes each row four times in turn: with and without --json-schema, with and
-without --draft. Constrained outputs with and without a draft must be identical. A row of the table is one way; tokens
+without --draft. Outputs with and without a draft must be identical. Without
+a draft, what the grammar forces is drafted all the same. An interrupt ends the run and reports what is done. A row of the table is one way; tokens
 per second are those of decode steps, over all rows. `forced`: share of emitted tokens that were drafted because the
 grammar forces them. Writes the outputs' rows as JSON with --out. Data are read from --data or $SHORTLIST_SHARED_DATA,
 else from ../shared/data next to the repository.
@@ -94,12 +95,17 @@ def main():
     if arguments.calls < 1:
         parser.error(f"--calls {arguments.calls}; expected at least 1")
     done = {way: [] for way in WAYS}
-    with tempfile.TemporaryDirectory() as folder:
+    try:
         for row in read_calls(arguments.data, arguments.calls):
+            with tempfile.TemporaryDirectory() as folder:
+                outputs = {way: generate(arguments, Path(folder), row, *way) for way in WAYS}
+            for constrained in (False, True):
+                if outputs[constrained, False]["output_ids"] != outputs[constrained, True]["output_ids"]:
+                    sys.exit(f"structured.py: {row['id']}: the draft changes the output")
             for way in WAYS:
-                done[way].append(generate(arguments, Path(folder), row, *way))
-            if done[True, False][-1]["output_ids"] != done[True, True][-1]["output_ids"]:
-                sys.exit(f"structured.py: {row['id']}: the draft changes the output")
+                done[way].append(outputs[way])
+    except KeyboardInterrupt:
+        print(f"interrupted after {len(done[WAYS[0]])} calls", file=sys.stderr)
     print("| grammar | draft | tokens | tokens/s | accept length | forced |\n|---|---|---|---|---|---|")
     for (constrained, drafts), rows in done.items():
         of = summary(rows)
