@@ -100,7 +100,9 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   plan.ignores_tools =
       choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
   if (!fields.status().ok()) return plan;
-  SetGrammar(plan, choice, request);
+  // A tokenizer may keep outputs from following grammars; calls that may be made need none.
+  const bool needs_grammar = choice.is_required || request.grammar != nullptr;
+  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, request);
   if (!fields.Bool("separate_reasoning", true)) {
     format.reasoning_begin = format.reasoning_end = "";
     plan.parser.start = ReplyStart::kAnswer;

@@ -40,13 +40,14 @@ json Tool(const std::string& name) {
 
 class ToolCallsTest : public ServeTest {
  protected:
-  void StartWith(const char* source = kTemplate) {
+  void StartWith(const char* source = kTemplate, GrammarCompiler* grammars = &DemoGrammars()) {
     encoder_with_template_.emplace(DemoTokenizer(),
                                    *ChatTemplate::Create({{"default", source}}, {}),
                                    **FindConversation("zero_shot"));
     Start([&](Server::Options& options) {
       options.generator.prompt_encoder = &*encoder_with_template_;
       options.service.reply_format = FindReplyFormat(source);
+      options.generator.grammars = grammars;
     });
   }
 
@@ -162,6 +163,15 @@ TEST_F(ToolCallsTest, RequestsThatMayCallFollowGrammar) {
   EXPECT_TRUE(follows_grammar(body));
   body.erase("response_format");
   EXPECT_FALSE(follows_grammar(body));
+}
+
+TEST_F(ToolCallsTest, CallsAreReadWhereNoGrammarCanBeFollowed) {
+  StartWith(kTemplate, /*grammars=*/nullptr);
+  engine_.Say(kTwoCalls);
+  json body = Chat();
+  EXPECT_EQ(Choice(body)["message"]["tool_calls"].size(), 2u);
+  body["tool_choice"] = "required";
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 400);
 }
 
 TEST_F(ToolCallsTest, ReasoningIsToldApart) {
