@@ -150,6 +150,13 @@ ExprId Expressions::MinuendOf(ExprId of) const {
   return node.kind == ExprKind::kExcept ? ExprId{node.a} : of;
 }
 
+ExprId Expressions::DefinitionOf(ExprId of) const {
+  const ExprNode& node = impl_->nodes[of];
+  if (node.kind != ExprKind::kCall) return of;
+  const std::lock_guard lock(impl_->mutex);
+  return *impl_->rules[node.a].definition;
+}
+
 bool Expressions::IsPlain(ExprId of) const { return impl_->nodes.KindOf(of) <= ExprKind::kText; }
 
 std::optional<std::string> Expressions::FormOf(ExprId of) const {

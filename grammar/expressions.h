@@ -99,6 +99,8 @@ class Expressions {
   Repetition RepetitionOf(ExprId of) const;
   /// The first argument of Except(), `of` itself if it is no such.
   ExprId MinuendOf(ExprId of) const;
+  /// The definition of the rule that `of` calls, `of` itself if it is no call.
+  ExprId DefinitionOf(ExprId of) const;
   /// True if `of` is Bytes() or Text(), or Nothing() or Empty().
   bool IsPlain(ExprId of) const;
   /// A text that is the same for the same form in every `Expressions`, and for no other. nullopt:

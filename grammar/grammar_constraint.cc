@@ -1,7 +1,6 @@
 #include "grammar/grammar_constraint.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -13,16 +12,19 @@ namespace {
 // Drafts are shorter; the bound keeps the work of one call small.
 constexpr size_t kMaxForcedBytes = 512;
 
-/// `ids` with or without `others`; all ascending.
+/// `ids` with or without the few `others`; all ascending.
 std::vector<TokenId> Merge(std::span<const TokenId> ids, std::span<const TokenId> others,
                            bool with_others) {
   std::vector<TokenId> merged;
   merged.reserve(ids.size() + others.size());
-  if (with_others) {
-    std::ranges::set_union(ids, others, std::back_inserter(merged));
-  } else {
-    std::ranges::set_difference(ids, others, std::back_inserter(merged));
+  auto begin = ids.begin();
+  for (const TokenId other : others) {
+    const auto end = std::lower_bound(begin, ids.end(), other);
+    merged.insert(merged.end(), begin, end);
+    begin = end != ids.end() && *end == other ? end + 1 : end;
+    if (with_others) merged.push_back(other);
   }
+  merged.insert(merged.end(), begin, ids.end());
   return merged;
 }
 

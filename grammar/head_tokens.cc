@@ -149,6 +149,7 @@ void HeadTokens::AddTokens(int64_t min, int64_t max, ExprId rest, const TokenTri
     const ExprId state = expressions.After(rest, trie.ByteOf(node));
     if (state == expressions.Nothing()) return;
     tokens.Add(trie.TokensAt(node));
+    if (trie.EndOf(node) == node + 1) return;
     WalkTrie(trie, expressions, node, state, [&](int32_t below, ExprId) {
       tokens.Add(trie.TokensAt(below));
       return true;

@@ -8,8 +8,10 @@
 namespace shortlist {
 namespace {
 
-// Parts of a state that are computed on their own; one with more of them is walked as a whole.
-constexpr size_t kMaxParts = 16;
+// A state is split in at most so many steps, into at most so many parts that do not begin with a
+// plain one; otherwise it is walked as a whole.
+constexpr int kMaxSplitSteps = 256;
+constexpr size_t kMaxOtherParts = 16;
 
 /// True if after most of the bytes that may follow `a` the states are the same.
 bool AreMostlyEqual(ExprId a, ExprId b, Expressions& expressions) {
@@ -60,22 +62,24 @@ std::shared_ptr<const AllowedTokens> TokenSets::Compute(ExprId state) {
 }
 
 std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
-  const Expressions& expressions = grammar_->expressions();
+  Expressions& expressions = grammar_->expressions();
   std::vector<ExprId> parts, open{state};
-  while (!open.empty()) {
+  size_t num_others = 0;  // parts whose first is not plain
+  for (int num_steps = 0; !open.empty(); ++num_steps) {
     const ExprId part = open.back();
     open.pop_back();
     // Before the first byte there may be dead options, whose first parts are not dead.
     if (!expressions.IsProductive(part)) continue;
-    const std::vector<ExprId> options = expressions.OptionsOf(part);
-    if (options.size() > 1) {
-      open.insert(open.end(), options.begin(), options.end());
+    const auto [first, rest] = expressions.SplitSequence(part);
+    const std::vector<ExprId> options = expressions.OptionsOf(expressions.DefinitionOf(first));
+    if (options.front() != first) {
+      for (const ExprId option : options) open.push_back(expressions.Sequence(option, rest));
     } else if (std::ranges::find(parts, part) == parts.end()) {
       parts.push_back(part);
-      const auto [first, rest] = expressions.SplitSequence(part);
+      if (!expressions.IsPlain(first)) ++num_others;
       if (rest != expressions.Empty() && expressions.IsNullable(first)) open.push_back(rest);
     }
-    if (parts.size() + open.size() > kMaxParts) return {};
+    if (num_others > kMaxOtherParts || num_steps > kMaxSplitSteps) return {};
   }
   return parts;
 }
