@@ -19,6 +19,16 @@ bool HasNumber(std::span<const float> logits) {
   });
 }
 
+absl::Status NoTokenAllowed(const Sequence& sequence) {
+  for (const Sequence::Constraint& constraint : sequence.constraints()) {
+    if (std::string failure = constraint.of->Failure(); !failure.empty()) {
+      return absl::InvalidArgumentError(failure);
+    }
+  }
+  return absl::InvalidArgumentError(
+      "the grammar, allowed_token_ids and bad_words leave no token to go on with");
+}
+
 }  // namespace
 
 void TargetRows::AddLogprobs(int64_t row, TokenId token, int64_t num_top, TokenInfo& info) const {
@@ -66,11 +76,8 @@ int64_t Verifier::Verify(Sequence& sequence, const DraftedChain& chain, const Ta
     }
     if (!choice) {
       const bool all_banned = rows.logits != nullptr && HasNumber(rows.logits->of_token(row));
-      sequence.Fail(
-          all_banned ? absl::InvalidArgumentError(
-                           "the grammar, allowed_token_ids and bad_words leave no token to go on "
-                           "with")
-                     : absl::InternalError("the target gave no usable logit"));
+      sequence.Fail(all_banned ? NoTokenAllowed(sequence)
+                               : absl::InternalError("the target gave no usable logit"));
       return j;
     }
     const bool accepted = j < num_drafted && *choice == tokens[j];

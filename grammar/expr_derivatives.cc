@@ -161,6 +161,8 @@ const ExprMoves* ExprDerivatives::MovesOfBytes(const ByteSet& set) {
 
 const ExprMoves* ExprDerivatives::Union(std::span<const Part> parts) {
   ByteClasses classes;
+  constexpr int64_t kWorkPerPart = 4;  // Refine() looks at each byte
+  nodes_.CountWork(kWorkPerPart * std::ssize(parts));
   for (const Part& part : parts) Refine(classes, *part.moves->classes);
   std::vector<ExprId> targets, options;
   for (const uint8_t byte : ByteOfEach(classes)) {
@@ -180,6 +182,7 @@ std::pair<ByteClasses, std::vector<ExprId>> ExprDerivatives::PairTargets(ExprId 
   const ExprMoves& b = *MovesOf(ExprId{nodes_[pair].b});
   ByteClasses classes = *a.classes;
   Refine(classes, *b.classes);
+  nodes_.CountWork(classes.num_classes);
   std::vector<ExprId> targets;
   for (const uint8_t byte : ByteOfEach(classes)) {
     targets.push_back(form_.Pair(kind, a.After(byte), b.After(byte)));

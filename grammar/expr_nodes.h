@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -110,6 +111,11 @@ class ExprNodes {
 
   /// Takes memory from the budget. False, and full from then on, if there is not enough.
   bool Charge(int64_t bytes);
+  /// Counts work: about 0.1 µs a unit. Full from then on if it exceeds the latest limit.
+  void CountWork(int64_t units) {
+    if (work_left_.fetch_sub(units, std::memory_order_relaxed) < units) SetFull();
+  }
+  void LimitWork(int64_t units) { work_left_.store(units, std::memory_order_relaxed); }
   void SetFull() { full_.store(true, std::memory_order_relaxed); }
   bool is_full() const { return full_.load(std::memory_order_relaxed); }
   int64_t num_bytes() const { return num_bytes_.load(std::memory_order_relaxed); }
@@ -153,6 +159,7 @@ class ExprNodes {
 
   const int64_t max_bytes_;
   std::atomic<int64_t> num_bytes_ = 0;
+  std::atomic<int64_t> work_left_ = std::numeric_limits<int64_t>::max();
   std::atomic<bool> full_ = false;
   std::vector<std::unique_ptr<ExprNode[]>> chunks_;  // never resized, so that readers need no lock
   int32_t size_ = 0;

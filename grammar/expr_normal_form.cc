@@ -49,6 +49,7 @@ ExprId ExprNormalForm::Sequence(ExprId first, ExprId second) {
     parts.push_back(ExprId{nodes_[first].a});
     first = ExprId{nodes_[first].b};
   }
+  nodes_.CountWork(std::ssize(parts) + 1);
   ExprId whole = nodes_.AddPair(ExprKind::kSequence, first, second);
   for (auto part = parts.rbegin(); part != parts.rend() && whole != kNothing; ++part) {
     whole = nodes_.AddPair(ExprKind::kSequence, *part, whole);
@@ -76,6 +77,7 @@ ExprNormalForm::Options ExprNormalForm::Split(std::span<const ExprId> options) c
 
 ExprId ExprNormalForm::Choice(std::span<const ExprId> options, int depth) {
   Options split = Split(options);
+  nodes_.CountWork(std::ssize(split));
   std::ranges::sort(split);
   split.erase(std::ranges::unique(split).begin(), split.end());
   if (split.size() > 1 && depth < kMaxFactoringDepth) FactorTexts(split, depth);

@@ -164,6 +164,7 @@ std::optional<std::string> Expressions::FormOf(ExprId of) const {
   return shortlist::FormOf(impl_->nodes, of);
 }
 
+void Expressions::LimitWork(int64_t units) { impl_->nodes.LimitWork(units); }
 bool Expressions::is_full() const { return impl_->nodes.is_full(); }
 int64_t Expressions::num_bytes() const { return impl_->nodes.num_bytes(); }
 

@@ -107,6 +107,11 @@ class Expressions {
   /// `of` calls a rule, or the text is longer than 4 KiB.
   std::optional<std::string> FormOf(ExprId of) const;
 
+  /// Limits the work until the next call, in units of about 0.1 µs: if more is needed, the
+  /// expressions are full. A state with many ways to go on takes work in proportion. Without a call
+  /// there is no limit.
+  void LimitWork(int64_t units);
+
   bool is_full() const;
   int64_t num_bytes() const;  // of memory in use
 

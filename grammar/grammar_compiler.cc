@@ -17,10 +17,14 @@ namespace {
 
 constexpr int64_t kMaxGrammarBytes = int64_t{64} << 20;
 
-/// Equal for equal specs only.
-std::string KeyOf(const GrammarSpec& spec) {
-  const nlohmann::ordered_json parts = {static_cast<int>(spec.kind), spec.compact, spec.schema,
-                                        spec.text, spec.choices};
+/// Equal for equal specs and salts only.
+std::string KeyOf(const GrammarSpec& spec, std::string_view salt) {
+  const nlohmann::ordered_json parts = {static_cast<int>(spec.kind),
+                                        spec.compact,
+                                        spec.schema,
+                                        spec.text,
+                                        spec.choices,
+                                        std::string(salt)};
   return parts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -56,8 +60,8 @@ GrammarCompiler::GrammarCompiler(Options options)
       max_used_bytes_(options.max_used_bytes) {}
 
 absl::StatusOr<std::shared_ptr<const TokenConstraint>> GrammarCompiler::Compile(
-    const GrammarSpec& spec) {
-  std::string key = KeyOf(spec);
+    const GrammarSpec& spec, std::string_view salt) {
+  std::string key = KeyOf(spec, salt);
   if (auto known = Find(key)) return known;
   SHORTLIST_RETURN_IF_ERROR(CheckUsed());
   absl::StatusOr<std::shared_ptr<const Grammar>> made = MakeGrammar(spec);
@@ -66,6 +70,11 @@ absl::StatusOr<std::shared_ptr<const TokenConstraint>> GrammarCompiler::Compile(
   auto sets = std::make_shared<TokenSets>(std::move(grammar), heads_);
   std::shared_ptr<const TokenConstraint> constraint =
       std::make_shared<const GrammarConstraint>(sets, end_ids_, encode_);
+  // Most grammars that are too complex show it here, on the thread of the caller.
+  constraint->Allowed(constraint->Begin());
+  if (std::string failure = constraint->Failure(); !failure.empty()) {
+    return absl::InvalidArgumentError(failure);
+  }
   Keep({std::move(key), std::move(sets), constraint});
   return constraint;
 }

@@ -11,6 +11,8 @@ namespace {
 
 // Drafts are shorter; the bound keeps the work of one call small.
 constexpr size_t kMaxForcedBytes = 512;
+// Of one call, about 20 ms: other requests wait meanwhile.
+constexpr int64_t kMaxWork = 200'000;
 
 /// `ids` with or without the few `others`; all ascending.
 std::vector<TokenId> Merge(std::span<const TokenId> ids, std::span<const TokenId> others,
@@ -37,6 +39,18 @@ GrammarConstraint::GrammarConstraint(std::shared_ptr<TokenSets> sets, std::vecto
   end_ids_.erase(std::ranges::unique(end_ids_).begin(), end_ids_.end());
 }
 
+const Grammar& GrammarConstraint::Used() const {
+  const Grammar& grammar = sets_->grammar();
+  grammar.expressions().LimitWork(kMaxWork);
+  return grammar;
+}
+
+std::string GrammarConstraint::Failure() const {
+  if (!sets_->grammar().is_full()) return "";
+  return "the grammar is too complex: its states take too much memory, or one of them has too many "
+         "ways to go on";
+}
+
 bool GrammarConstraint::IsEnd(TokenId token) const {
   return std::ranges::binary_search(end_ids_, token);
 }
@@ -44,13 +58,13 @@ bool GrammarConstraint::IsEnd(TokenId token) const {
 TokenConstraint::State GrammarConstraint::Next(State state, TokenId token) const {
   if (state == kEnded || IsEnd(token)) return kEnded;
   const std::string_view bytes = sets_->trie().BytesOf(token);
-  if (bytes.empty()) return StateOf(sets_->grammar().expressions().Nothing());
-  return StateOf(sets_->grammar().Next(ExprOf(state), bytes));
+  if (bytes.empty()) return StateOf(Used().expressions().Nothing());
+  return StateOf(Used().Next(ExprOf(state), bytes));
 }
 
 bool GrammarConstraint::Allows(State state, TokenId token) const {
   if (state == kEnded) return false;
-  const Grammar& grammar = sets_->grammar();
+  const Grammar& grammar = Used();
   if (IsEnd(token)) return grammar.Accepts(ExprOf(state));
   const std::string_view bytes = sets_->trie().BytesOf(token);
   return !bytes.empty() && !grammar.IsDead(grammar.Next(ExprOf(state), bytes));
@@ -58,17 +72,17 @@ bool GrammarConstraint::Allows(State state, TokenId token) const {
 
 TokenSet GrammarConstraint::Allowed(State state) const {
   if (state == kEnded) return TokenSet::Only(std::vector<TokenId>());
+  const bool accepts = Used().Accepts(ExprOf(state));
   // The set may leave the memory of `sets_`, so the result has its own ids.
   const std::shared_ptr<const AllowedTokens> set = sets_->Of(ExprOf(state));
-  const bool accepts = sets_->grammar().Accepts(ExprOf(state));
   std::vector<TokenId> ids = Merge(set->ids, end_ids_, set->is_exception != accepts);
   return set->is_exception ? TokenSet::AllExcept(std::move(ids)) : TokenSet::Only(std::move(ids));
 }
 
 std::optional<TokenSet> GrammarConstraint::AllowedIfFew(State state, int64_t most) const {
   if (state != kEnded) {
+    const int64_t num_ends = Used().Accepts(ExprOf(state)) ? std::ssize(end_ids_) : 0;
     const std::shared_ptr<const AllowedTokens> set = sets_->Of(ExprOf(state));
-    const int64_t num_ends = sets_->grammar().Accepts(ExprOf(state)) ? std::ssize(end_ids_) : 0;
     if (set->is_exception || std::ssize(set->ids) + num_ends > most) return std::nullopt;
   }
   return Allowed(state);
@@ -76,13 +90,13 @@ std::optional<TokenSet> GrammarConstraint::AllowedIfFew(State state, int64_t mos
 
 bool GrammarConstraint::IsComplete(State state) const {
   if (state == kEnded) return true;
-  const Grammar& grammar = sets_->grammar();
+  const Grammar& grammar = Used();
   return grammar.Accepts(ExprOf(state)) && grammar.expressions().FirstBytes(ExprOf(state)).empty();
 }
 
 /// The bytes that must follow, up to the end of a character.
 std::string GrammarConstraint::ForcedBytes(ExprId state) const {
-  const Grammar& grammar = sets_->grammar();
+  const Grammar& grammar = Used();
   std::string forced;
   while (forced.size() < kMaxForcedBytes && !grammar.Accepts(state)) {
     const ByteSet bytes = grammar.expressions().FirstBytes(state);
@@ -114,7 +128,7 @@ std::vector<TokenId> GrammarConstraint::Forced(State state) const {
   std::vector<TokenId> tokens = encode_(bytes);
   if (!Spell(tokens, bytes)) return {};
   const std::optional<int32_t> node = sets_->trie().Find(sets_->trie().BytesOf(tokens.back()));
-  const ExprId end = sets_->grammar().Next(ExprOf(state), bytes);
+  const ExprId end = Used().Next(ExprOf(state), bytes);
   if (sets_->HasTokenBelow(*node, end)) tokens.pop_back();
   return tokens;
 }

@@ -20,7 +20,7 @@ namespace shortlist {
 /// token, which allows nothing.
 ///
 /// Tokens without bytes (control tokens, unused rows) never follow unless they are end tokens. If
-/// the grammar becomes full, no token may follow.
+/// the grammar becomes full, or one call needs too much work, no token may follow from then on.
 class GrammarConstraint final : public TokenConstraint {
  public:
   /// Returns the tokens that the tokenizer writes for a text inside an output; empty: it cannot.
@@ -39,6 +39,7 @@ class GrammarConstraint final : public TokenConstraint {
   /// The tokenizer's encoding of the bytes that must follow, without a last token that a longer one
   /// could replace. Empty if its tokens do not spell these bytes.
   std::vector<TokenId> Forced(State state) const override;
+  std::string Failure() const override;
   /// True after an end token, and where the text is complete and no byte may follow.
   bool IsComplete(State state) const override;
 
@@ -47,6 +48,8 @@ class GrammarConstraint final : public TokenConstraint {
 
   static State StateOf(ExprId id) { return State{static_cast<int64_t>(id)}; }
   static ExprId ExprOf(State state) { return ExprId{static_cast<int32_t>(state)}; }
+  /// The grammar, for one call: what a call may compute is limited.
+  const Grammar& Used() const;
   bool IsEnd(TokenId token) const;
   std::string ForcedBytes(ExprId state) const;
   bool Spell(const std::vector<TokenId>& tokens, std::string_view text) const;

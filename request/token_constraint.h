@@ -66,6 +66,8 @@ class TokenConstraint {
   }
   /// Returns the tokens that must follow, in order, up to the next choice; empty if there is one.
   virtual std::vector<TokenId> Forced(State state) const = 0;
+  /// Returns why no token may ever follow, if the constraint cannot be followed any more; else "".
+  virtual std::string Failure() const { return ""; }
   /// True if the output is complete: nothing may follow, and the request ends.
   virtual bool IsComplete(State /*state*/) const { return false; }
 };

@@ -179,7 +179,7 @@ absl::StatusOr<TokenizedGenerateReqInput> GeneratorImpl::Tokenize(GenerateReques
           "decodes");
     }
     SHORTLIST_ASSIGN_OR_RETURN(request.sampling.grammar,
-                               request.grammar->Compile(*options_.grammars));
+                               request.grammar->Compile(*options_.grammars, request.cache_salt));
     request.grammar.reset();
   }
   live.prompt_tokens = std::ssize(input.input_ids);

@@ -6,10 +6,10 @@
 namespace shortlist {
 
 const absl::StatusOr<std::shared_ptr<const TokenConstraint>>& SharedGrammar::Compile(
-    GrammarCompiler& compiler) {
+    GrammarCompiler& compiler, std::string_view salt) {
   const std::lock_guard lock(mutex_);
   if (compiled_.has_value()) return *compiled_;
-  compiled_ = compiler.Compile(spec_);
+  compiled_ = compiler.Compile(spec_, salt);
   if (!compiled_->ok() && !absl::IsResourceExhausted(compiled_->status())) {
     const absl::Status& status = compiled_->status();
     compiled_ = WithParam(

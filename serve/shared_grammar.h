@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -26,9 +27,9 @@ class SharedGrammar {
   void Replace(GrammarSpec spec) { spec_ = std::move(spec); }
 
   /// InvalidArgument, naming the field, for a grammar that cannot be followed. Other errors of
-  /// GrammarCompiler::Compile.
-  /// `compiler` must be the same in all calls.
-  const absl::StatusOr<std::shared_ptr<const TokenConstraint>>& Compile(GrammarCompiler& compiler);
+  /// GrammarCompiler::Compile. `compiler` and `salt` must be the same in all calls.
+  const absl::StatusOr<std::shared_ptr<const TokenConstraint>>& Compile(GrammarCompiler& compiler,
+                                                                        std::string_view salt);
 
  private:
   std::mutex mutex_;

@@ -64,6 +64,7 @@ ordered_json TokenInfos(const Output& output, size_t num_old) {
 void AddSpeculation(const GenerationEvent& last, ordered_json& meta) {
   const SequenceStats& stats = last.stats;
   meta["spec_verify_ct"] = stats.num_verify_steps;
+  meta["spec_forced_length"] = stats.forced_length();
   meta["spec_accept_length"] = stats.accept_length();
   meta["spec_accept_rate"] = stats.acceptance_rate();
   meta["spec_accepted_drafts"] = stats.num_accepted;

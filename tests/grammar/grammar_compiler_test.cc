@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+
 namespace shortlist {
 namespace {
 
+using nlohmann::ordered_json;
 using testing::HasSubstr;
 
 /// The tokens are the bytes; 0 ends an output.
@@ -36,7 +40,7 @@ bool Accepts(const TokenConstraint& grammar, const std::string& text) {
 TEST(GrammarCompilerTest, EveryKindIsCompiled) {
   GrammarCompiler compiler(ByteTokens());
   const auto accepts = [&](const GrammarSpec& spec, const std::string& text) {
-    const auto grammar = compiler.Compile(spec);
+    const auto grammar = compiler.Compile(spec, "");
     EXPECT_TRUE(grammar.ok()) << grammar.status();
     return grammar.ok() && Accepts(**grammar, text);
   };
@@ -55,10 +59,54 @@ TEST(GrammarCompilerTest, EveryKindIsCompiled) {
 
 TEST(GrammarCompilerTest, EqualSpecsShareOneGrammar) {
   GrammarCompiler compiler(ByteTokens());
-  const auto first = *compiler.Compile(Regex("a"));
-  EXPECT_EQ(*compiler.Compile(Regex("a")), first);
-  EXPECT_NE(*compiler.Compile(Regex("b")), first);
-  EXPECT_NE(*compiler.Compile({.kind = GrammarSpec::Kind::kChoice, .choices = {"a"}}), first);
+  const auto first = *compiler.Compile(Regex("a"), "");
+  EXPECT_EQ(*compiler.Compile(Regex("a"), ""), first);
+  EXPECT_NE(*compiler.Compile(Regex("b"), ""), first);
+  EXPECT_NE(*compiler.Compile({.kind = GrammarSpec::Kind::kChoice, .choices = {"a"}}, ""), first);
+}
+
+TEST(GrammarCompilerTest, SaltsShareNoGrammar) {
+  GrammarCompiler compiler(ByteTokens());
+  const auto first = *compiler.Compile(Regex("a"), "one");
+  EXPECT_EQ(*compiler.Compile(Regex("a"), "one"), first);
+  EXPECT_NE(*compiler.Compile(Regex("a"), "two"), first);
+}
+
+std::string Repeated(std::string_view text, int count) {
+  std::string repeated;
+  for (int i = 0; i < count; ++i) repeated.append(text);
+  return repeated;
+}
+
+TEST(GrammarCompilerTest, StateWithTooManyWaysToGoOnIsRejected) {
+  GrammarCompiler compiler(ByteTokens());
+  std::string chain;
+  for (int i = 0; i < 20'000; ++i) {
+    absl::StrAppend(&chain, i == 0 ? "root" : absl::StrCat("r", i), " ::= r", i + 1, " | r", i + 1,
+                    " \"x\"\n");
+  }
+  ordered_json texts = {{"type", "sequence"}, {"elements", ordered_json::array()}};
+  for (int i = 0; i < 900; ++i) texts["elements"].push_back({{"type", "any_text"}});
+  for (const GrammarSpec& spec :
+       {Regex(Repeated(".?", 3000) + "x"), Regex(Repeated(".*", 3000) + "z"),
+        Regex(Repeated("(a?b?)", 8000)),
+        GrammarSpec{.kind = GrammarSpec::Kind::kEbnf, .text = chain + "r20000 ::= \"y\""},
+        GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = {{"format", texts}}}}) {
+    const auto grammar = compiler.Compile(spec, "");
+    EXPECT_EQ(grammar.status().code(), absl::StatusCode::kInvalidArgument)
+        << spec.text.substr(0, 99);
+    EXPECT_THAT(std::string(grammar.status().message()), HasSubstr("too complex"));
+  }
+}
+
+TEST(GrammarCompilerTest, LaterStateWithTooManyWaysEndsTheOutput) {
+  GrammarCompiler compiler(ByteTokens());
+  const auto grammar = *compiler.Compile(Regex("ab" + Repeated(".?", 3000) + "x"), "");
+  EXPECT_EQ(grammar->Failure(), "");
+  const TokenConstraint::State later =
+      grammar->Next(grammar->Next(grammar->Begin(), TokenId{'a'}), TokenId{'b'});
+  EXPECT_TRUE(grammar->Allowed(later).ids().empty());
+  EXPECT_THAT(grammar->Failure(), HasSubstr("too complex"));
 }
 
 TEST(GrammarCompilerTest, MemoryOfGrammarsInUseIsBounded) {
@@ -69,14 +117,14 @@ TEST(GrammarCompilerTest, MemoryOfGrammarsInUseIsBounded) {
   std::vector<std::shared_ptr<const TokenConstraint>> used;
   absl::Status status;
   for (int i = 0; i < 1000 && status.ok(); ++i) {
-    auto grammar = compiler.Compile(Regex("a{" + std::to_string(i) + "}"));
+    auto grammar = compiler.Compile(Regex("a{" + std::to_string(i) + "}"), "");
     status = grammar.status();
     if (grammar.ok()) used.push_back(*std::move(grammar));
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("more than 300000"));
   used.clear();
-  EXPECT_TRUE(compiler.Compile(Regex("b")).ok());
+  EXPECT_TRUE(compiler.Compile(Regex("b"), "").ok());
 }
 
 TEST(GrammarCompilerTest, ErrorsAreTheInputs) {
@@ -86,7 +134,7 @@ TEST(GrammarCompilerTest, ErrorsAreTheInputs) {
         GrammarSpec{.kind = GrammarSpec::Kind::kEbnf, .text = "root ::= root"},
         GrammarSpec{.kind = GrammarSpec::Kind::kJsonSchema, .schema = 5},
         GrammarSpec{.kind = GrammarSpec::Kind::kJsonSchema, .schema = {{"$ref", "#"}}}}) {
-    EXPECT_EQ(compiler.Compile(spec).status().code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_EQ(compiler.Compile(spec, "").status().code(), absl::StatusCode::kInvalidArgument)
         << spec.text;
   }
 }

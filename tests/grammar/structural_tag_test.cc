@@ -195,7 +195,8 @@ TEST(StructuralTagTest, OneTokenMayHoldProseTriggerAndContent) {
                             .end_ids = {TokenId{0}},
                             .encode = [](std::string_view) { return std::vector<TokenId>(); }});
   const auto grammar = *compiler.Compile({.kind = GrammarSpec::Kind::kStructuralTag,
-                                          .schema = {{"format", ordered_json::parse(kCalls)}}});
+                                          .schema = {{"format", ordered_json::parse(kCalls)}}},
+                                         "");
   const TokenConstraint::State begin = grammar->Begin();
   EXPECT_TRUE(grammar->Allows(begin, TokenId{2}));
   EXPECT_FALSE(grammar->Allows(begin, TokenId{3}));
