@@ -68,6 +68,12 @@ int64_t ResidentMegabytes() {
   return num_resident * sysconf(_SC_PAGESIZE) / 1'000'000;
 }
 
+/// Returns the "model_type" of a config.json; "" if it has none.
+std::string ModelTypeOf(const nlohmann::json& config) {
+  const auto found = config.find("model_type");
+  return found != config.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace
 
 absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& session, Engine& engine) {
@@ -78,7 +84,7 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
   service.model_name = flags.served_model_name;
   service.source = source;
   service.version = kVersion;
-  service.model_type = config.value("model_type", "");
+  service.model_type = ModelTypeOf(config);
   service.architectures = {ArchitectureName(session.models().config().architecture)};
   service.arguments = {{"draft_path", session.models().draft().path()},
                        {"host", flags.http.host},
@@ -104,7 +110,7 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, const ServedEnc
   service.model_name = encoders.Descriptions().front().name;
   service.source = model.source();
   service.version = kVersion;
-  service.model_type = config.value("model_type", "");
+  service.model_type = ModelTypeOf(config);
   service.architectures = {model.config().architecture};
   service.arguments = {{"host", flags.http.host},
                        {"port", flags.http.port},

@@ -20,14 +20,17 @@ struct Names {
   const char* norm;
   const char* decoder;
   const char* bias;
-  const char* body;  // prefix of the body's tensor names in some checkpoints
+  const char* decoder_bias;  // of a decoder without tied weights, which then counts
+  const char* body;          // prefix of the body's tensor names in some checkpoints
 };
 constexpr Names kBert = {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
-                         "cls.predictions.decoder.weight", "cls.predictions.bias", "bert."};
-constexpr Names kDistilBert = {"vocab_transform", "vocab_layer_norm", "vocab_projector.weight",
-                               "vocab_projector.bias", "distilbert."};
-constexpr Names kRoberta = {"lm_head.dense", "lm_head.layer_norm", "lm_head.decoder.weight",
-                            "lm_head.bias", "roberta."};
+                         "cls.predictions.decoder.weight",  "cls.predictions.bias",
+                         "cls.predictions.decoder.bias",    "bert."};
+constexpr Names kDistilBert = {"vocab_transform",        "vocab_layer_norm",
+                               "vocab_projector.weight", "vocab_projector.bias",
+                               "vocab_projector.bias",   "distilbert."};
+constexpr Names kRoberta = {"lm_head.dense", "lm_head.layer_norm",   "lm_head.decoder.weight",
+                            "lm_head.bias",  "lm_head.decoder.bias", "roberta."};
 
 const Names& NamesOf(Family family) {
   if (family == Family::kDistilBert) return kDistilBert;
@@ -73,8 +76,10 @@ absl::StatusOr<MaskedLmHead> MaskedLmHead::Load(Checkpoint& checkpoint, const En
   if (!checkpoint.Contains(decoder)) decoder = names.body + embedding;
   if (!checkpoint.Contains(decoder)) decoder = embedding;
   SHORTLIST_RETURN_IF_ERROR(load(decoder, config.vocab_size, head.decoder_));
+  const char* const bias =
+      checkpoint.Contains(names.decoder_bias) ? names.decoder_bias : names.bias;
   SHORTLIST_ASSIGN_OR_RETURN(head.bias_,
-                             checkpoint.Load(names.bias, {config.vocab_size}, DType::kF32, pool));
+                             checkpoint.Load(bias, {config.vocab_size}, DType::kF32, pool));
   return head;
 }
 

@@ -142,7 +142,14 @@ absl::StatusOr<PictureProcessor> PictureProcessor::Parse(const json& object,
     return fields.Unsupported("size", "shortest_edge, or height and width are");
   } else {
     SHORTLIST_RETURN_IF_ERROR(ReadBox(fields, "size", size, processor.width_, processor.height_));
-    if (!size.is_object()) processor.shortest_edge_ = processor.width_;
+    const json* const square = fields.Find("default_to_square");
+    if (square != nullptr && !square->is_boolean()) {
+      return fields.Invalid("default_to_square", absl::StrCat("= ", ProcessorFields::Shown(*square),
+                                                              " not true or false"));
+    }
+    const bool is_square = square != nullptr && square->get<bool>();
+    if (!size.is_object() && !(is_square && fields.Find("size") != nullptr))
+      processor.shortest_edge_ = processor.width_;
   }
   if (processor.shortest_edge_ > 0) {
     processor.width_ = processor.height_ = processor.shortest_edge_;
@@ -180,7 +187,7 @@ absl::StatusOr<PictureProcessor> PictureProcessor::Parse(const json& object,
 
 absl::StatusOr<PictureProcessor> PictureProcessor::Read(const ModelSource& source) {
   constexpr char kName[] = "preprocessor_config.json", kNewerName[] = "processor_config.json";
-  if (!source.Contains(kName) && source.Contains(kNewerName)) {
+  if (source.Contains(kNewerName)) {
     SHORTLIST_ASSIGN_OR_RETURN(const json newer, source.ReadJson(kNewerName));
     if (newer.is_object() && newer.contains("image_processor")) {
       return Parse(newer["image_processor"], source.PathOf(kNewerName) + ": image_processor");

@@ -23,8 +23,8 @@ class PictureProcessor {
   /// The result of each value of each channel: [channel][value].
   using Values = std::array<std::array<float, 256>, 3>;
 
-  /// Reads preprocessor_config.json or, if that does not exist, "image_processor" in
-  /// processor_config.json of newer exports. NotFound if neither exists. InvalidArgument names
+  /// Reads "image_processor" in processor_config.json, which newer exports write and transformers 5
+  /// prefers, otherwise preprocessor_config.json. NotFound if neither exists. InvalidArgument names
   /// file, field, value and bound. Unimplemented names a field that would change the result and is
   /// not supported.
   static absl::StatusOr<PictureProcessor> Read(const ModelSource& source);

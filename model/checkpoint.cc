@@ -324,9 +324,9 @@ absl::Status Checkpoint::CheckPacked(const std::string& name) const {
   if (packing_.kind == WeightPacking::Kind::kNone || !Contains(name)) return absl::OkStatus();
   const bool is_gptq = packing_.kind == WeightPacking::Kind::kGptq;
   return Invalid(name,
-                 absl::StrCat("is dense, but config.json's quantization_config says that it is "
-                              "packed (",
-                              is_gptq ? "gptq" : "awq", ")"));
+                 absl::StrCat("is dense, but all linear layers of a ", is_gptq ? "gptq" : "awq",
+                              " checkpoint must be packed: layers left out of the "
+                              "quantization are not supported"));
 }
 
 absl::Status Checkpoint::CheckNothingUnknown(std::span<const std::string> others) const {

@@ -79,6 +79,10 @@ absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
   SHORTLIST_ASSIGN_OR_RETURN(fc, LoadLinear(checkpoint, "fc.weight", config.hidden,
                                             2 * config.hidden, weight_dtype, pool));
   if (config.fc_bias) {
+    if (!checkpoint.Contains("fc.bias")) {
+      return absl::InvalidArgumentError(
+          "no tensor fc.bias; a head without it needs \"bias\": false in its config.json");
+    }
     SHORTLIST_ASSIGN_OR_RETURN(fc_bias,
                                checkpoint.Load("fc.bias", {config.hidden}, DType::kF32, pool));
   }

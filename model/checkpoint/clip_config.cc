@@ -25,15 +25,17 @@ constexpr std::array kNeutralFields = {
     NeutralField{"auto_map", "null"},
 };
 
-/// Returns the fields of a tower; an empty object if they are missing.
-absl::StatusOr<const json*> FindTower(const ConfigFields& fields, const char* name) {
+/// Returns the fields of a tower, which may be missing. Exports of the first years have them twice;
+/// transformers prefers `older_name`, and takes defaults for what is missing there.
+absl::StatusOr<ConfigFields> FindTower(const ConfigFields& fields, const std::string& path,
+                                       const char* name, const char* older_name) {
   static const json kNone = json::object();
-  const json* tower = fields.Find(name);
-  if (tower == nullptr) return &kNone;
-  if (!tower->is_object()) {
+  if (fields.Find(older_name) != nullptr) name = older_name;
+  const json* const tower = fields.Find(name);
+  if (tower != nullptr && !tower->is_object()) {
     return fields.Invalid(name, absl::StrCat("= ", Quote(*tower), " is not an object"));
   }
-  return tower;
+  return ConfigFields(absl::StrCat(path, ": ", name), tower == nullptr ? kNone : *tower);
 }
 
 absl::StatusOr<Activation> ReadActivation(const ConfigFields& fields) {
@@ -121,10 +123,12 @@ absl::StatusOr<ClipConfig> ParseClipConfig(const json& object, const std::string
   const ConfigFields fields(path, object);
   SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNeutralFields));
   ClipConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const json* const text, FindTower(fields, "text_config"));
-  SHORTLIST_RETURN_IF_ERROR(ReadText(ConfigFields(path + ": text_config", *text), config));
-  SHORTLIST_ASSIGN_OR_RETURN(const json* const vision, FindTower(fields, "vision_config"));
-  SHORTLIST_RETURN_IF_ERROR(ReadVision(ConfigFields(path + ": vision_config", *vision), config));
+  SHORTLIST_ASSIGN_OR_RETURN(const ConfigFields text,
+                             FindTower(fields, path, "text_config", "text_config_dict"));
+  SHORTLIST_RETURN_IF_ERROR(ReadText(text, config));
+  SHORTLIST_ASSIGN_OR_RETURN(const ConfigFields vision,
+                             FindTower(fields, path, "vision_config", "vision_config_dict"));
+  SHORTLIST_RETURN_IF_ERROR(ReadVision(vision, config));
   SHORTLIST_ASSIGN_OR_RETURN(config.projection,
                              fields.Int("projection_dim", 1, kMaxHidden, /*otherwise=*/512));
   return config;

@@ -1,12 +1,16 @@
 #include "image/picture_processor.h"
 
+#include <cstdint>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "image/decode.h"
 #include "nlohmann/json.hpp"
 #include "tests/image/golden_pictures.h"
+#include "tests/support/temp_dir.h"
 
 namespace shortlist {
 namespace {
@@ -81,6 +85,32 @@ TEST(PictureProcessorTest, ReadsOldAndNewExports) {
                              {"size", {{"shortest_edge", 336}}}});
   ASSERT_TRUE(newer.ok()) << newer.status();
   EXPECT_EQ(newer->width(), 336);
+}
+
+TEST(PictureProcessorTest, NumberAsSizeMayMeanSquare) {
+  Picture picture{.width = 8, .height = 4, .rgb = std::vector<uint8_t>(8 * 4 * 3)};
+  std::iota(picture.rgb.begin(), picture.rgb.end(), uint8_t{0});
+  const auto apply = [&](const json& size, const json& square) {
+    return Parsed({{"size", size}, {"crop_size", 4}, {"default_to_square", square}})
+        ->Apply(picture);
+  };
+  const json box = {{"height", 4}, {"width", 4}};
+  EXPECT_EQ(apply(4, true), apply(box, true));
+  EXPECT_EQ(apply(4, false), apply({{"shortest_edge", 4}}, true));
+  EXPECT_EQ(apply(4, nullptr), apply(4, false));
+  EXPECT_NE(apply(4, true), apply(4, false));
+  EXPECT_THAT(ErrorOf({{"size", 224}, {"default_to_square", 1}}),
+              HasSubstr("default_to_square = 1 not true or false"));
+}
+
+TEST(PictureProcessorTest, NewerFileIsPreferred) {
+  const TempDir dir;
+  dir.Write("preprocessor_config.json", Square(32).dump());
+  dir.Write("processor_config.json", R"({"processor_class": "CLIPProcessor"})");
+  const ModelSource source = ModelSource::OfDirectory(dir.path());
+  EXPECT_EQ(PictureProcessor::Read(source)->width(), 32);
+  dir.Write("processor_config.json", json{{"image_processor", Square(48)}}.dump());
+  EXPECT_EQ(PictureProcessor::Read(source)->width(), 48);
 }
 
 TEST(PictureProcessorTest, UnsupportedSettingsAreRejectedByName) {

@@ -259,3 +259,5 @@ if __name__ == "__main__":
     make_splade("splade_distilbert", DistilBertForMaskedLM(DistilBertConfig(**distilled)), save_bert_tokenizer)
     make_classifier("distilbert", DistilBertForSequenceClassification(DistilBertConfig(**distilled, num_labels=2)),
                     save_bert_tokenizer, "softmax")
+    # A decoder without tied weights has a bias of its own, which counts.
+    make_splade("splade_untied", BertForMaskedLM(BertConfig(**TINY, tie_word_embeddings=False)), save_bert_tokenizer)

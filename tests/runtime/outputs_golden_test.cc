@@ -161,7 +161,7 @@ TEST_P(SpladeGoldenTest, WeightsMatchReference) {
 
 INSTANTIATE_TEST_SUITE_P(Models, SpladeGoldenTest,
                          testing::Values("splade_bert", "splade_distilbert", "splade_roberta",
-                                         "splade_sentence_transformers"),
+                                         "splade_sentence_transformers", "splade_untied"),
                          [](const auto& info) { return info.param; });
 
 class LabelGoldenTest : public OutputsGoldenTest {};
