@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "serve/http/api_error.h"
@@ -96,7 +97,8 @@ void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
         std::find_if(choice.callable.begin(), choice.callable.end(),
                      [&](const ordered_json& tool) { return tool["function"]["name"] == *name; });
     if (found == choice.callable.end()) {
-      return fields.Fail("tool_choice", absl::StrCat("no tool has the name `", *name, "`"));
+      return fields.Fail("tool_choice",
+                         absl::StrCat("no tool has the name `", Excerpt(*name), "`"));
     }
     callable.push_back(*found);
   }
@@ -140,6 +142,7 @@ ToolChoice ReadToolChoice(JsonFields& fields, const ordered_json& tools) {
     return choice;
   }
   CheckCallable(fields, tools);
+  if (!fields.status().ok()) return choice;
   choice.callable = tools;
   if (given == "auto") return choice;
   choice.is_required = true;
