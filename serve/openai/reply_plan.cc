@@ -70,7 +70,7 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest
   const bool is_old_tag =
       spec.kind == GrammarSpec::Kind::kStructuralTag && !spec.schema.contains("format");
   if (is_old_tag) return;  // any text may come before its own tags
-  const bool may_call = choice.has_calls() && !plan.ignores_tools;
+  const bool may_call = choice.has_calls() && !plan.tools_ignored;
   if (!may_call && plan.parser.start == ReplyStart::kAnswer) return;
   ordered_json answer = TagOf(spec);
   if (may_call) {
@@ -90,14 +90,14 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
                     JsonFields& fields, GenerateRequest& request) {
   ReplyPlan plan;
   ReplyFormat& format = plan.parser.format = service.reply_format;
-  plan.tells_reasoning = fields.Bool("include_reasoning", true);
-  plan.streams_reasoning = fields.Bool("stream_reasoning", true);
+  plan.return_reasoning = fields.Bool("include_reasoning", true);
+  plan.stream_reasoning = fields.Bool("stream_reasoning", true);
   const Generator::Options& options = service.generator->options();
   plan.parser.start = StartOf(format, *options.prompt_encoder, chat);
   if (choice.is_required && request.grammar != nullptr) {
     fields.Fail("tool_choice", "calls are required, and the reply must follow another grammar");
   }
-  plan.ignores_tools =
+  plan.tools_ignored =
       choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
   if (!fields.status().ok()) return plan;
   // A tokenizer may keep outputs from following grammars; calls that may be made need none.
@@ -108,7 +108,7 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
     plan.parser.start = ReplyStart::kAnswer;
   }
   plan.is_named = choice.is_named;
-  if (!plan.ignores_tools) plan.parser.tools = choice.callable;
+  if (!plan.tools_ignored) plan.parser.tools = choice.callable;
   plan.parser.is_single = !choice.is_parallel;
   plan.parser.is_call_array = choice.is_required && format.tools == ToolFormat::kNone;
   plan.is_parsed = !plan.parser.tools.is_null() || format.has_reasoning();

@@ -13,11 +13,11 @@ namespace shortlist {
 /// How the reply to a chat is read.
 struct ReplyPlan {
   ReplyParser::Options parser;
-  bool is_parsed = false;         // false: the whole text is content
-  bool tells_reasoning = true;    // false: reasoning is left out
-  bool streams_reasoning = true;  // false: it is sent in one piece
-  bool is_named = false;          // the request names the tool to be called
-  bool ignores_tools = false;     // tools may be called, but the model's format is not known
+  bool is_parsed = false;        // false: the whole text is content
+  bool return_reasoning = true;  // false: reasoning is left out
+  bool stream_reasoning = true;  // false: it is sent in one piece
+  bool is_named = false;         // the request names the tool to be called
+  bool tools_ignored = false;    // tools may be called, but the model's format is not known
 
   /// True if the reply's usage counts reasoning tokens.
   bool counts_reasoning() const { return is_parsed && parser.format.has_reasoning(); }

@@ -109,7 +109,7 @@ void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
 
 }  // namespace
 
-bool Spells(const ChatTemplate* chat_template, std::string_view word) {
+bool TemplateMentions(const ChatTemplate* chat_template, std::string_view word) {
   return chat_template != nullptr && chat_template->KnowsRole(word);
 }
 
@@ -123,7 +123,7 @@ ordered_json ReadTools(JsonFields& fields, const ordered_json& ordered,
     fields.Fail("tools", absl::StrCat("no list of at most ", kMaxTools, " objects"));
     return nullptr;
   }
-  if (!Spells(chat_template, "tools")) {
+  if (!TemplateMentions(chat_template, "tools")) {
     fields.Fail("tools", "the chat template of this model reads none");
     return nullptr;
   }
@@ -158,7 +158,7 @@ ToolChoice ReadToolChoice(JsonFields& fields, const ordered_json& tools) {
 absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const std::string& where,
                                            const ChatTemplate* chat_template) {
   const std::string field = absl::StrCat(where, ".tool_calls");
-  if (!Spells(chat_template, "tool_calls")) {
+  if (!TemplateMentions(chat_template, "tool_calls")) {
     return Refused(field, "the chat template of this model reads none");
   }
   if (!ordered.is_array() || ordered.size() > kMaxTools) {
