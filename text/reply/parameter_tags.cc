@@ -18,6 +18,9 @@ struct Parameter {
   TagJson schema;  // with the definitions of the whole schema
   TypeBits types = 0;
   bool is_required = false;
+
+  bool may_be_string() const { return types == 0 || (types & kStringType) != 0; }
+  bool must_be_string() const { return types == kStringType; }
 };
 
 std::vector<Parameter> ParametersOf(const TagJson& schema) {
@@ -62,7 +65,7 @@ TagJson MarkedValue(const Parameter& parameter, std::string_view end) {
     for (const std::string& text : texts) values.push_back(ConstTag(text));
     return OrTag(std::move(values));
   }
-  if (parameter.types == kOtherType) return SchemaTag(parameter.schema);
+  if (!parameter.may_be_string()) return SchemaTag(parameter.schema);
   return AnyTextWithout(end);
 }
 
@@ -88,13 +91,13 @@ TagJson MarkedParameter(ToolFormat format, const Parameter* parameter) {
       break;
   }
   std::vector<TagJson> forms;
-  const TypeBits types = parameter == nullptr ? 0 : parameter->types;
+  const bool must_be_string = parameter != nullptr && parameter->must_be_string();
   for (const bool is_string : {true, false}) {
-    if (types == (is_string ? kOtherType : kStringType)) continue;
+    if (is_string ? parameter != nullptr && !parameter->may_be_string() : must_be_string) continue;
     const TagJson any_json =
         SchemaTag(parameter == nullptr ? TagJson::object() : parameter->schema);
     // A string's form has the text, whatever else the schema allows.
-    const TagJson text = types == kStringType ? value : AnyTextWithout(end);
+    const TagJson text = must_be_string ? value : AnyTextWithout(end);
     forms.push_back(BetweenTag(
         "<｜DSML｜parameter name=\"",
         SequenceTag({name, ConstTag(is_string ? "\" string=\"true\">" : "\" string=\"false\">"),
@@ -176,7 +179,7 @@ TagJson LiteralValue(const LiteralTexts& texts, const Parameter& parameter) {
   if (type == "integer" || type == "number") return SchemaTag(parameter.schema);
   if (type == "boolean" && !texts.is_python) return RegexTag("true|false");
   if (type == "boolean") return RegexTag("True|False");
-  if (parameter.types == kStringType && texts.is_python) {
+  if (parameter.must_be_string() && texts.is_python) {
     std::vector<TagJson> values;
     for (const std::string& text : FixedTexts(parameter.schema)) {
       // JSON's escapes of printable texts are Python's too.
@@ -186,7 +189,7 @@ TagJson LiteralValue(const LiteralTexts& texts, const Parameter& parameter) {
     if (!values.empty()) return OrTag(std::move(values));
     return GrammarTag("root ::= string\n" + texts.rules);
   }
-  if (parameter.types == kStringType) {
+  if (parameter.must_be_string()) {
     return BetweenTag(texts.string_mark, MarkedValue(parameter, texts.string_mark),
                       texts.string_mark);
   }

@@ -221,7 +221,7 @@ CallReader::Step XmlCallReader::ReadType(int mark, PartWriter& writer) {
 void XmlCallReader::BeginValue() {
   TypeBits types = tools_->TypesOf(name_, key_);
   if (style_.has_type && type_.find("string=\"true\"") != std::string::npos) types = kStringType;
-  if (style_.has_type && type_.find("string=\"false\"") != std::string::npos) types = kOtherType;
+  if (style_.has_type && type_.find("string=\"false\"") != std::string::npos) types = kOtherTypes;
   value_.emplace(types);
   at_value_begin_ = style_.has_line_breaks;
   has_line_feed_ = false;
