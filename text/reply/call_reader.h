@@ -14,8 +14,24 @@
 
 namespace shortlist {
 
-/// Longest name of a tool or an argument; what is longer is no call.
+/// Longest name or id of a call, and longest name of an argument outside JSON. A longer one makes
+/// the text no call.
 inline constexpr size_t kMaxCallNameBytes = 256;
+
+/// A name that arrives in pieces, with white space around it.
+class CallName {
+ public:
+  /// Appends a piece. False: the pieces are no name. It is longer than kMaxCallNameBytes, or
+  /// contains white space, a control character or one of <>{}[]()"',;=
+  bool Append(std::string_view piece);
+  /// The name so far, without the white space around it.
+  std::string_view text() const { return text_; }
+  bool empty() const { return text_.empty(); }
+
+ private:
+  std::string text_;
+  bool is_over_ = false;  // white space came after the name
+};
 
 /// Reads calls of one family of formats, from a mark that begins them to their end, byte by byte.
 class CallReader {
@@ -33,7 +49,7 @@ class CallReader {
     std::vector<std::string> marks;
     // Without a mark, calls begin with this byte, at the beginning of the answer. 0: they do not.
     char bare = 0;
-    // Marks around calls that say nothing; dropped wherever they are.
+    // Marks around calls that carry no data. Dropped anywhere in the reply.
     std::vector<std::string> dropped;
   };
   virtual Beginnings beginnings() const = 0;
@@ -77,12 +93,6 @@ std::unique_ptr<CallReader> MakeCallReader(ToolFormat format, const ToolTypes& t
 
 /// Reads a reply that is an array of {"name", "parameters"} (Options::is_call_array).
 std::unique_ptr<CallReader> MakeCallArrayReader(const ToolTypes& tools);
-
-/// Appends a piece of a tool's name; white space around a name is allowed. False: this is no name,
-/// it is too long or holds white space or one of <>{}[]()"',;=
-bool AppendToName(std::string_view piece, std::string& name);
-/// The name that such pieces make, without white space.
-std::string_view WholeName(std::string_view name);
 
 }  // namespace shortlist
 

@@ -117,6 +117,7 @@ std::string HarmonyReader::Callee() const {
   name = name.substr(0, name.find_first_of(" \t\r\n<"));
   const bool is_function = name.substr(0, kFunctions.size()) == kFunctions;
   if (is_function) name.remove_prefix(kFunctions.size());
+  if (name.size() > kMaxCallNameBytes) return "";
   return is_function || tools_->Has(name) ? std::string(name) : "";
 }
 

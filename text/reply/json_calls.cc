@@ -104,8 +104,13 @@ JsonStep JsonCall::ReadValue(char c, PartWriter& writer) {
     if (IsWhiteSpace(c)) return step;
     step = BeginValue(c, writer);
   } else if (state_ == State::kInName || state_ == State::kInId) {
-    step = string_.Read(c, state_ == State::kInName ? name_ : id_);
-    if (step == JsonStep::kEnd && state_ == State::kInName) has_name_ = true;
+    std::string& text = state_ == State::kInName ? name_ : id_;
+    step = string_.Read(c, text);
+    if (text.size() > kMaxCallNameBytes) return JsonStep::kBad;
+    if (state_ == State::kInName) {
+      if (known_only_ && !tools_->HasPrefix(name_)) return JsonStep::kBad;
+      has_name_ = step == JsonStep::kEnd;
+    }
   } else if (state_ == State::kArguments) {
     step = ReadArguments(c, writer);
   } else {
@@ -123,8 +128,9 @@ JsonStep JsonCall::ReadValue(char c, PartWriter& writer) {
 JsonStep JsonCall::BeginValue(char c, PartWriter& writer) {
   const bool is_name = key_ == "name" || key_ == "tool_name";
   if (is_name || (key_ == "id" && c == '"')) {
-    // After the call has been handed on, another name or id says nothing.
+    // A second name makes the call invalid. The last id before the arguments counts.
     if (c != '"' || (is_name && has_name_)) return JsonStep::kBad;
+    if (!is_name) id_.clear();
     state_ = is_name ? State::kInName : State::kInId;
     string_ = {};
     return JsonStep::kMore;

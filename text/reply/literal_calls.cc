@@ -70,7 +70,7 @@ CallReader::Step PythonicCallReader::ReadName(char c) {
     name_ += c;
   } else if (c == '(' && (!known_only_ || tools_->Has(name_))) {
     state_ = State::kKey;
-    key_.clear();
+    key_ = {};
     has_arguments_ = false;
   } else {
     return StopBefore(c);
@@ -79,17 +79,15 @@ CallReader::Step PythonicCallReader::ReadName(char c) {
 }
 
 CallReader::Step PythonicCallReader::ReadKey(char c, PartWriter& writer) {
-  if (IsNameByte(c) && key_.size() < kMaxCallNameBytes && (key_.empty() || key_.back() != ' ')) {
-    key_ += c;
-  } else if (IsWhiteSpace(c)) {
-    if (!key_.empty() && key_.back() != ' ') key_ += ' ';
+  if (IsNameByte(c) || IsWhiteSpace(c)) {
+    if (!key_.Append({&c, 1})) return StopBefore(c);
   } else if (c == ')' && key_.empty()) {
     if (!has_begun_) BeginCall(writer);
     return EndCall(writer);
-  } else if (c == '=' && !WholeName(key_).empty()) {
+  } else if (c == '=' && !key_.empty()) {
     if (!has_begun_) BeginCall(writer);
     std::string json = std::exchange(has_arguments_, true) ? ", \"" : "{\"";
-    AppendJsonEscaped(WholeName(key_), json);
+    AppendJsonEscaped(key_.text(), json);
     writer.Arguments(json + "\": ");
     value_.emplace(LiteralDialect::kPython);
     state_ = State::kValue;
@@ -113,7 +111,7 @@ CallReader::Step PythonicCallReader::ReadAfterValue(char c, PartWriter& writer) 
   if (IsWhiteSpace(c)) return Step::kMore;
   if (c == ')') return EndCall(writer);
   if (c != ',') return StopBefore(c);
-  key_.clear();
+  key_ = {};
   state_ = State::kKey;
   return Step::kMore;
 }
@@ -185,7 +183,7 @@ std::string GemmaCallReader::end_mark() const {
 void GemmaCallReader::OnBegin(std::string_view) {
   state_ = State::kPrefix;
   num_prefix_ = 0;
-  name_.clear();
+  name_ = {};
   arguments_.emplace(dialect_);
 }
 
@@ -209,14 +207,13 @@ CallReader::Step GemmaCallReader::Read(char c, PartWriter& writer) {
 
 CallReader::Step GemmaCallReader::ReadName(char c, PartWriter& writer) {
   if (c != '{') {
-    if (!AppendToName({&c, 1}, name_)) return Stop(c);
+    if (!name_.Append({&c, 1})) return Stop(c);
     held_ += c;
     return Step::kMore;
   }
-  const std::string_view name = WholeName(name_);
-  if (name.empty() || (known_only_ && !tools_->Has(name))) return Stop(c);
+  if (name_.empty() || (known_only_ && !tools_->Has(name_.text()))) return Stop(c);
   held_.clear();
-  writer.Call(std::string(name), /*id=*/"");
+  writer.Call(std::string(name_.text()), /*id=*/"");
   state_ = State::kArguments;
   return Read(c, writer);
 }

@@ -54,7 +54,8 @@ class PythonicCallReader : public CallReader {
   State state_ = State::kBefore;
   size_t mark_size_ = 0;
   bool in_list_ = false, has_begun_ = false, has_call_ = false, has_arguments_ = false;
-  std::string name_, key_;
+  std::string name_;
+  CallName key_;
   std::optional<LiteralReader> value_;
   JsonCallReader json_;
 };
@@ -85,7 +86,7 @@ class GemmaCallReader : public CallReader {
   const ToolTypes* tools_;
   State state_ = State::kPrefix;
   size_t num_prefix_ = 0;
-  std::string name_;
+  CallName name_;
   std::optional<LiteralReader> arguments_;
 };
 

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_TEXT_REPLY_REPLY_FORMAT_H_
 #define SHORTLIST_TEXT_REPLY_REPLY_FORMAT_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,12 +46,13 @@ struct ReplyFormat {
   bool operator==(const ReplyFormat&) const = default;
 };
 
-/// The format that the source of a chat template speaks of. kNone where nothing matches.
+/// Returns the format whose marks occur in the source of a chat template; kNone if none does.
 ReplyFormat FindReplyFormat(std::string_view template_source);
 
-/// A short name for logs and flags ("hermes"), and its inverse; kNone: "none".
+/// A short name for logs and flags ("hermes"); kNone: "none".
 std::string_view ToolFormatName(ToolFormat format);
-bool ParseToolFormat(std::string_view name, ToolFormat& format);
+/// The format with this name; nullopt if there is none.
+std::optional<ToolFormat> ParseToolFormat(std::string_view name);
 
 /// The spellings by which a reply of this format is parsed, those of reasoning too. Where one of
 /// them is a control token, the text that ReplyParser reads must contain it.

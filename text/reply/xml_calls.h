@@ -64,7 +64,8 @@ class XmlCallReader : public CallReader {
   bool has_begun_ = false;  // a call that has not ended
   bool has_call_ = false;   // in the section
   bool has_parameters_ = false;
-  std::string name_, key_, type_;
+  CallName name_;
+  std::string key_, type_;
   std::optional<ValueWriter> value_;
   std::string json_;  // arguments to hand on
   bool at_value_begin_ = false;

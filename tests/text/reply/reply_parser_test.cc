@@ -61,6 +61,35 @@ TEST(ReplyParserTest, SingleDropsFurtherCalls) {
             (JoinedReply{"a", "", {{"any", "{}", ""}}}));
 }
 
+TEST(ReplyParserTest, LongNamesAreContent) {
+  const std::string longest(256, 'n');
+  const auto is_call = [](ToolFormat format, const std::string& text) {
+    const JoinedReply joined = ParseReply(OptionsOf(format, ReplyStart::kMayReason), text);
+    return joined.calls.size() == 1 && joined.content.empty();
+  };
+  for (const bool fits : {true, false}) {
+    const std::string name = longest + (fits ? "" : "n");
+    EXPECT_EQ(is_call(ToolFormat::kHermes, "<tool_call>{\"name\": \"" + name + "\"}</tool_call>"),
+              fits);
+    EXPECT_EQ(is_call(ToolFormat::kHermes,
+                      "<tool_call>{\"id\": \"" + name + "\", \"name\": \"any\"}</tool_call>"),
+              fits);
+    EXPECT_EQ(is_call(ToolFormat::kHarmony, "<|channel|>commentary to=functions." + name +
+                                                " <|constrain|>json<|message|>{}<|call|>"),
+              fits);
+    EXPECT_EQ(is_call(ToolFormat::kMistralArgs, "[TOOL_CALLS]" + name + "[ARGS]{}"), fits);
+    EXPECT_EQ(is_call(ToolFormat::kQwen3Coder, "<function=" + name + ">\n</function>"), fits);
+    EXPECT_EQ(is_call(ToolFormat::kOlmo3, "<function_calls>" + name + "()</function_calls>"), fits);
+  }
+}
+
+TEST(ReplyParserTest, LastIdBeforeArgumentsCounts) {
+  const ReplyParser::Options options = OptionsOf(ToolFormat::kHermes, ReplyStart::kMayReason);
+  EXPECT_EQ(ParseReply(options, R"(<tool_call>{"id": "a", "name": "any", "id": "b",)"
+                                R"("arguments": {}, "id": "c"}</tool_call>)"),
+            (JoinedReply{"", "", {{"any", "{}", "b"}}}));
+}
+
 TEST(ReplyParserTest, CallArray) {
   ReplyParser::Options options = OptionsOf(ToolFormat::kNone, ReplyStart::kMayReason);
   options.is_call_array = true;
