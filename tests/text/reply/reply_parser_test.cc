@@ -90,6 +90,24 @@ TEST(ReplyParserTest, LastIdBeforeArgumentsCounts) {
             (JoinedReply{"", "", {{"any", "{}", "b"}}}));
 }
 
+TEST(ReplyParserTest, PythonEscapesJoinSurrogates) {
+  const ReplyParser::Options options = OptionsOf(ToolFormat::kOlmo3, ReplyStart::kMayReason);
+  const auto argument = [&](const std::string& text) {
+    const std::string reply = "<function_calls>\nsay(text='" + text + "')\n</function_calls>";
+    const JoinedReply joined = ParseReply(options, reply);
+    std::vector<size_t> cuts(reply.size());
+    std::iota(cuts.begin(), cuts.end(), 0);
+    EXPECT_EQ(ParseReply(options, reply, cuts), joined);
+    return joined.calls.size() == 1 ? joined.calls[0].arguments : "no call";
+  };
+  EXPECT_EQ(argument(R"(\ud83d\ude00)"), R"({"text": "😀"})");
+  EXPECT_EQ(argument(R"(\U0001f600)"), R"({"text": "😀"})");
+  EXPECT_EQ(argument(R"(\ud83d)"), R"({"text": "�"})");
+  EXPECT_EQ(argument(R"(\ud83dx\ude00)"), R"({"text": "�x�"})");
+  EXPECT_EQ(argument(R"(\ud83d\n\ude00)"), R"({"text": "�\n�"})");
+  EXPECT_EQ(argument(R"(\ud83d\ud83d\ude00)"), R"({"text": "�😀"})");
+}
+
 TEST(ReplyParserTest, CallArray) {
   ReplyParser::Options options = OptionsOf(ToolFormat::kNone, ReplyStart::kMayReason);
   options.is_call_array = true;
