@@ -135,13 +135,26 @@ constexpr std::string_view kPythonRules =
     "escape ::= \"\\\\\" [\\\\'\"nrtbf]\n"
     "name ::= [A-Za-z_] [A-Za-z0-9_]*\n";
 
-// MARK stands for the mark around strings, which no string contains.
+// MARK stands for the mark around strings. TextRules() has the rule `text`.
 constexpr std::string_view kGemmaRules =
     "value ::= string | number | \"true\" | \"false\" | \"null\" | list | dict\n"
     "list ::= \"[\" (value (\",\" value)*)? \"]\"\n"
     "dict ::= \"{\" (name \":\" value (\",\" name \":\" value)*)? \"}\"\n"
-    "string ::= MARK ([^<])* MARK\n"
+    "string ::= MARK text MARK\n"
     "name ::= [A-Za-z_] [A-Za-z0-9_]*\n";
+
+// A rule "text" for any text without `mark`, which has "<" as its first byte and nowhere else.
+// After each "<" of a text, the rules text1, text2, ... read as much of the mark as follows it.
+std::string TextRules(std::string_view mark) {
+  std::string rules = "text ::= [^<]* (\"<\" text1?)*\n";
+  for (size_t i = 1; i < mark.size(); ++i) {
+    const std::string byte = mark[i] == '"' ? "\\\"" : std::string(1, mark[i]);
+    absl::StrAppend(&rules, "text", i, " ::= [^<", std::string(1, mark[i]), "] [^<]*");
+    if (i + 1 < mark.size()) absl::StrAppend(&rules, " | \"", byte, "\" text", i + 1, "?");
+    rules += '\n';
+  }
+  return rules;
+}
 
 // What differs between formats that write arguments in a list of names and literals.
 struct LiteralTexts {
@@ -166,6 +179,7 @@ LiteralTexts LiteralTextsOf(ToolFormat format) {
                      .equals = ":",
                      .string_mark = is_gemma4 ? "<|\"|>" : "<escape>",
                      .rules = absl::StrCat(std::string(kGemmaRules), std::string(kNumberRule))};
+  texts.rules += TextRules(texts.string_mark);
   const std::string quoted = is_gemma4 ? "\"<|\\\"|>\"" : "\"<escape>\"";
   for (size_t at; (at = texts.rules.find("MARK")) != std::string::npos;) {
     texts.rules.replace(at, 4, quoted);
