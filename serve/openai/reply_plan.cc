@@ -52,15 +52,25 @@ ReplyStart StartOf(const ReplyFormat& format, const PromptEncoder& encoder, cons
   return rendered.ok() ? FindReplyStart(format, rendered->text) : ReplyStart::kMayReason;
 }
 
+/// Returns CallTag(); null, and an error of "tools", if the format cannot write such calls.
+ordered_json CallsOf(const ReplyFormat& format, ReplyStart start, const CallRule& rule,
+                     JsonFields& fields) {
+  absl::StatusOr<ordered_json> tag = CallTag(format, start, rule);
+  if (tag.ok()) return *std::move(tag);
+  fields.Fail("tools", std::string(tag.status().message()));
+  return nullptr;
+}
+
 /// Sets the one grammar of replies that `choice` may call tools in, or that begin with reasoning.
-void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest& request) {
+void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, JsonFields& fields,
+                GenerateRequest& request) {
   const ReplyFormat& format = plan.parser.format;
-  const CallRule rule = {.tools = choice.callable,
-                         .is_required = choice.is_required,
-                         .is_parallel = choice.is_parallel};
+  CallRule rule = {.tools = choice.callable,
+                   .is_required = choice.is_required,
+                   .is_parallel = choice.is_parallel};
   if (request.grammar == nullptr) {
     const ordered_json tag =
-        choice.has_calls() ? CallTag(format, plan.parser.start, rule) : ordered_json();
+        choice.has_calls() ? CallsOf(format, plan.parser.start, rule, fields) : ordered_json();
     if (tag.is_null()) return;
     request.grammar = std::make_shared<SharedGrammar>(
         GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = tag}, "tools");
@@ -72,15 +82,15 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest
   if (is_old_tag) return;  // any text may come before its own tags
   const bool may_call = choice.has_calls() && !plan.tools_ignored;
   if (!may_call && plan.parser.start == ReplyStart::kAnswer) return;
-  ordered_json answer = TagOf(spec);
+  ordered_json calls;
   if (may_call) {
-    CallRule required = rule;
-    required.is_required = true;
-    ordered_json calls = CallTag(format, ReplyStart::kAnswer, required)["format"];
-    answer = {{"type", "or"}, {"elements", {std::move(answer), std::move(calls)}}};
+    rule.is_required = true;
+    const ordered_json tag = CallsOf(format, ReplyStart::kAnswer, rule, fields);
+    if (tag.is_null()) return;
+    calls = tag["format"];
   }
   request.grammar->Replace({.kind = GrammarSpec::Kind::kStructuralTag,
-                            .schema = AnswerTag(format, plan.parser.start, answer),
+                            .schema = AnswerTag(format, plan.parser.start, TagOf(spec), calls),
                             .compact = spec.compact});
 }
 
@@ -102,7 +112,7 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   if (!fields.status().ok()) return plan;
   // A tokenizer may keep outputs from following grammars; calls that may be made need none.
   const bool needs_grammar = choice.is_required || request.grammar != nullptr;
-  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, request);
+  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, fields, request);
   if (!fields.Bool("separate_reasoning", true)) {
     format.reasoning_begin = format.reasoning_end = "";
     plan.parser.start = ReplyStart::kAnswer;

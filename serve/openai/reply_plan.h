@@ -25,8 +25,9 @@ struct ReplyPlan {
 
 /// Plans the reply to `chat`, in the format of `service`. Reads include_reasoning (vLLM),
 /// separate_reasoning and stream_reasoning (SGLang). Sets what `request` must follow: its own
-/// grammar, which is moved behind the reasoning, and the calls that `choice` asks for. A reply with
-/// both is either an answer by the grammar or calls; records an error if calls are required.
+/// grammar, which then applies after the reasoning, and the calls that `choice` asks for. With
+/// both, a reply is either an answer by the grammar or calls; calls that are required are an error.
+/// So are tools whose arguments the model's format cannot write.
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request);
 

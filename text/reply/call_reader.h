@@ -55,6 +55,8 @@ class CallReader {
   virtual Beginnings beginnings() const = 0;
   /// All marks of the format, those of beginnings() included.
   virtual std::vector<std::string> marks() const = 0;
+  /// True if calls can have an argument of this name.
+  virtual bool CanReadArgument(std::string_view) const { return true; }
 
   /// A mark has been read; empty: the next byte is `bare`. known_only: a call whose name is not
   /// among the tools is none.

@@ -1,5 +1,6 @@
 #include "text/reply/literal_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,11 @@ bool IsNameByte(char c) {
 }
 
 }  // namespace
+
+bool PythonicCallReader::CanReadArgument(std::string_view name) const {
+  return !name.empty() && name.size() <= kMaxCallNameBytes &&
+         std::all_of(name.begin(), name.end(), IsNameByte);
+}
 
 void PythonicCallReader::OnBegin(std::string_view mark) {
   state_ = State::kBefore;
@@ -178,6 +184,11 @@ std::string GemmaCallReader::begin_mark() const {
 
 std::string GemmaCallReader::end_mark() const {
   return dialect_ == LiteralDialect::kGemma4 ? "<tool_call|>" : "<end_function_call>";
+}
+
+bool GemmaCallReader::CanReadArgument(std::string_view name) const {
+  return !name.empty() && name.find_first_of("<,:{}[]") == std::string_view::npos &&
+         !IsWhiteSpace(name.front()) && !IsWhiteSpace(name.back());
 }
 
 void GemmaCallReader::OnBegin(std::string_view) {

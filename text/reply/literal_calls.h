@@ -28,6 +28,7 @@ class PythonicCallReader : public CallReader {
 
   Beginnings beginnings() const override { return {.marks = {style_.begin}, .bare = style_.bare}; }
   std::vector<std::string> marks() const override { return {style_.begin, style_.end}; }
+  bool CanReadArgument(std::string_view name) const override;
   Step Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
 
@@ -70,6 +71,7 @@ class GemmaCallReader : public CallReader {
   std::vector<std::string> marks() const override {
     return {begin_mark(), end_mark(), StringMark(dialect_)};
   }
+  bool CanReadArgument(std::string_view name) const override;
   Step Read(char c, PartWriter& writer) override;
 
  protected:

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -73,20 +74,24 @@ struct CallRule {
   bool is_parallel = true;       // more than one call is allowed
 };
 
-/// A structural tag (grammar/structural_tag.h) for replies with such calls: {"type":
+/// Returns a structural tag (grammar/structural_tag.h) for replies with such calls: {"type":
 /// "structural_tag", "format": ...}. Free text goes on until a call's beginning; from there on the
 /// name is that of a tool, and the arguments fit its parameters (`strict`, or is_required), or are
 /// any JSON object. Where the format does not write JSON, a string is any text unless it has an
 /// "enum", and Python's and Gemma's lists and dictionaries are checked by their type alone. Calls
 /// that Llama 4 writes without a mark are constrained only if required. With kNone, required calls
 /// are one JSON array of {"name", "parameters"}, and others are not constrained (null); so are
-/// rules without tools.
-nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule);
+/// rules without tools. InvalidArgument, naming the tool and the property, if arguments must fit
+/// parameters with a name that the format cannot write.
+absl::StatusOr<nlohmann::ordered_json> CallTag(const ReplyFormat& format, ReplyStart start,
+                                               const CallRule& rule);
 
-/// A structural tag for replies whose answer, after the reasoning, follows `answer`: a format of
-/// structural tags, e.g. {"type": "json_schema", "json_schema": ...}.
+/// Returns a structural tag for replies whose answer, after the reasoning, follows `answer`: a
+/// format of structural tags, e.g. {"type": "json_schema", "json_schema": ...}. `calls`, a format
+/// too, stands for calls that may be made in place of the answer; null: none.
 nlohmann::ordered_json AnswerTag(const ReplyFormat& format, ReplyStart start,
-                                 const nlohmann::ordered_json& answer);
+                                 const nlohmann::ordered_json& answer,
+                                 const nlohmann::ordered_json& calls = nullptr);
 
 }  // namespace shortlist
 

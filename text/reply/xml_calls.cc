@@ -76,6 +76,11 @@ std::vector<std::string> XmlCallReader::marks() const {
   return marks;
 }
 
+bool XmlCallReader::CanReadArgument(std::string_view name) const {
+  return name.size() <= kMaxCallNameBytes && name.find('\n') == std::string_view::npos &&
+         (std::string(name) + style_.key_end).find(style_.key_end) == name.size();
+}
+
 void XmlCallReader::Expect(State state, std::vector<std::string> marks) {
   state_ = state;
   finder_ = MarkFinder(std::move(marks));

@@ -33,6 +33,7 @@ class XmlCallReader : public CallReader {
 
   Beginnings beginnings() const override;
   std::vector<std::string> marks() const override;
+  bool CanReadArgument(std::string_view name) const override;
   Step Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
 

@@ -194,6 +194,21 @@ TEST_F(ToolCallsTest, ReasoningIsToldApart) {
   EXPECT_EQ(Choice(body)["message"]["content"], "<think>\nHm.\n</think>\n\nSeven.");
 }
 
+TEST_F(ToolCallsTest, PropertiesThatTheFormatCannotNameAreRejected) {
+  StartWith("{% if tools %}{% endif %}{# <function= <parameter= #}{{ messages[0].content }}");
+  json body = Chat();
+  body["tools"][0]["function"]["parameters"]["properties"]["a>b"] = {{"type", "string"}};
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  body["tool_choice"] = "required";
+  HttpReply reply = Connect().Post("/v1/chat/completions", body);
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.Json()["error"]["param"], "tools");
+  EXPECT_THAT(std::string(reply.Json()["error"]["message"]), testing::HasSubstr("`a>b`"));
+  body["tool_choice"] = "auto";
+  body["response_format"] = {{"type", "json_object"}};
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 400);
+}
+
 TEST_F(ToolCallsTest, PromptOpensOrRulesOutReasoning) {
   StartWith();
   engine_.Say("Hm.\n</think>\n\nSeven.");
