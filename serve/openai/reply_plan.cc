@@ -99,7 +99,7 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, JsonFields& fie
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request) {
   ReplyPlan plan;
-  ReplyFormat& format = plan.parser.format = service.reply_format;
+  const ReplyFormat& format = plan.parser.format = service.reply_format;
   plan.return_reasoning = fields.Bool("include_reasoning", true);
   plan.stream_reasoning = fields.Bool("stream_reasoning", true);
   const Generator::Options& options = service.generator->options();
@@ -113,10 +113,7 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   // A tokenizer may keep outputs from following grammars; calls that may be made need none.
   const bool needs_grammar = choice.is_required || request.grammar != nullptr;
   if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, fields, request);
-  if (!fields.Bool("separate_reasoning", true)) {
-    format.reasoning_begin = format.reasoning_end = "";
-    plan.parser.start = ReplyStart::kAnswer;
-  }
+  plan.parser.reasoning_is_content = !fields.Bool("separate_reasoning", true);
   plan.is_named = choice.is_named;
   if (!plan.tools_ignored) plan.parser.tools = choice.callable;
   plan.parser.is_single = !choice.is_parallel;

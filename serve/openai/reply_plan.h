@@ -20,7 +20,9 @@ struct ReplyPlan {
   bool tools_ignored = false;    // tools may be called, but the model's format is not known
 
   /// True if the reply's usage counts reasoning tokens.
-  bool counts_reasoning() const { return is_parsed && parser.format.has_reasoning(); }
+  bool counts_reasoning() const {
+    return is_parsed && parser.format.has_reasoning() && !parser.reasoning_is_content;
+  }
 };
 
 /// Plans the reply to `chat`, in the format of `service`. Reads include_reasoning (vLLM),

@@ -16,8 +16,7 @@ namespace shortlist {
 struct ReplyParser::State {
   explicit State(const Options& options) : tools(options.tools), writer(options.is_single) {
     if (options.format.tools == ToolFormat::kHarmony && !options.is_call_array) {
-      reader = std::make_unique<HarmonyReader>(options.start,
-                                               options.tools.is_null() ? nullptr : &tools);
+      reader = std::make_unique<HarmonyReader>(options, options.tools.is_null() ? nullptr : &tools);
       return;
     }
     std::unique_ptr<CallReader> calls;

@@ -50,7 +50,8 @@ class ReplyParser {
     // OpenAI's "tools": the types of arguments in formats that do not write JSON. Null: calls are
     // not parsed, they are content. Read in the constructor.
     nlohmann::ordered_json tools;
-    bool is_single = false;  // calls after the first are dropped
+    bool is_single = false;             // calls after the first are dropped
+    bool reasoning_is_content = false;  // reasoning is content, with its marks
     // The reply follows CallTag() with ToolFormat::kNone: a JSON array of calls.
     bool is_call_array = false;
   };

@@ -16,9 +16,11 @@ MarkedReplyReader::MarkedReplyReader(const ReplyParser::Options& options,
                                      std::unique_ptr<CallReader> calls)
     : calls_(std::move(calls)),
       may_reason_(options.start == ReplyStart::kMayReason),
-      in_reasoning_(options.start == ReplyStart::kReasoning && options.format.has_reasoning()) {
+      in_reasoning_(options.start == ReplyStart::kReasoning && options.format.has_reasoning() &&
+                    !options.reasoning_is_content) {
   if (calls_ != nullptr) beginnings_ = calls_->beginnings();
   marks_ = {options.format.reasoning_begin, options.format.reasoning_end};
+  if (options.reasoning_is_content) marks_ = {"", ""};
   marks_.insert(marks_.end(), beginnings_.marks.begin(), beginnings_.marks.end());
   marks_.insert(marks_.end(), beginnings_.dropped.begin(), beginnings_.dropped.end());
   for (std::string& mark : AnswerMarks(options.format.tools)) marks_.push_back(std::move(mark));

@@ -194,6 +194,26 @@ TEST_F(ToolCallsTest, ReasoningIsToldApart) {
   EXPECT_EQ(Choice(body)["message"]["content"], "<think>\nHm.\n</think>\n\nSeven.");
 }
 
+TEST_F(ToolCallsTest, HarmonyReasoningMayStayInContent) {
+  StartWith(
+      "{% if tools %}{% endif %}{% for m in messages %}<|start|>{{ m.role }}<|message|>"
+      "{{ m.content }}<|end|>{% endfor %}<|start|>assistant{# <|channel|> #}");
+  engine_.Say(
+      "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>"
+      "Seven.");
+  json body = Chat();
+  json message = Choice(body)["message"];
+  EXPECT_EQ(message["content"], "Seven.");
+  EXPECT_EQ(message["reasoning"], "Hm.");
+  body["separate_reasoning"] = false;
+  for (const bool has_tools : {true, false}) {
+    if (!has_tools) body.erase("tools");
+    message = Choice(body)["message"];
+    EXPECT_EQ(message["content"], "<|channel|>analysis<|message|>Hm.<|end|>Seven.");
+    EXPECT_FALSE(message.contains("reasoning"));
+  }
+}
+
 TEST_F(ToolCallsTest, PropertiesThatTheFormatCannotNameAreRejected) {
   StartWith("{% if tools %}{% endif %}{# <function= <parameter= #}{{ messages[0].content }}");
   json body = Chat();

@@ -108,6 +108,26 @@ TEST(ReplyParserTest, PythonEscapesJoinSurrogates) {
   EXPECT_EQ(argument(R"(\ud83d\ud83d\ude00)"), R"({"text": "�😀"})");
 }
 
+TEST(ReplyParserTest, ReasoningMayBeContent) {
+  ReplyParser::Options options = OptionsOf(ToolFormat::kHermes, ReplyStart::kMayReason);
+  options.reasoning_is_content = true;
+  const std::string call = "<tool_call>{\"name\": \"any\"}</tool_call>";
+  EXPECT_EQ(ParseReply(options, "<think>\nHm.</think>\n\nYes. " + call),
+            (JoinedReply{"<think>\nHm.</think>\n\nYes.", "", {{"any", "{}", ""}}}));
+  options.start = ReplyStart::kReasoning;
+  EXPECT_EQ(ParseReply(options, "Hm.</think>Yes."), (JoinedReply{"Hm.</think>Yes.", "", {}}));
+
+  options.format = {.tools = ToolFormat::kHarmony};
+  EXPECT_EQ(ParseReply(options, "Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes."),
+            (JoinedReply{"Hm.<|end|>Yes.", "", {}}));
+  options.start = ReplyStart::kMayReason;
+  const std::string reasoning = "<|channel|>analysis<|message|>Hm.<|end|>";
+  EXPECT_EQ(
+      ParseReply(options, reasoning + "<|start|>assistant<|channel|>commentary "
+                                      "to=functions.any <|constrain|>json<|message|>{}<|call|>"),
+      (JoinedReply{reasoning, "", {{"any", "{}", ""}}}));
+}
+
 TEST(ReplyParserTest, CallArray) {
   ReplyParser::Options options = OptionsOf(ToolFormat::kNone, ReplyStart::kMayReason);
   options.is_call_array = true;
