@@ -93,6 +93,10 @@ class CallReader {
 /// Reads the calls of a format; null for kNone and kHarmony. `tools` must outlive the reader.
 std::unique_ptr<CallReader> MakeCallReader(ToolFormat format, const ToolTypes& tools);
 
+/// Reads calls that a model of the format writes in a block of Markdown, without the format's
+/// marks; null where models do not. `tools` must outlive the reader.
+std::unique_ptr<CallReader> MakeFencedCallReader(ToolFormat format, const ToolTypes& tools);
+
 /// Reads a reply that is an array of {"name", "parameters"} (Options::is_call_array).
 std::unique_ptr<CallReader> MakeCallArrayReader(const ToolTypes& tools);
 

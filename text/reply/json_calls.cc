@@ -83,6 +83,10 @@ JsonStep JsonCall::Read(char c, PartWriter& writer) {
 JsonStep JsonCall::ReadKey(char c) {
   if (state_ == State::kInKey) {
     const JsonStep step = string_.Read(c, key_);
+    if (is_exact_ && !std::string_view("name").starts_with(key_) &&
+        !std::string_view("arguments").starts_with(key_)) {
+      return JsonStep::kBad;
+    }
     if (step == JsonStep::kEnd) state_ = State::kColon;
     return step == JsonStep::kBad ? step : JsonStep::kMore;
   }
@@ -126,6 +130,7 @@ JsonStep JsonCall::ReadValue(char c, PartWriter& writer) {
 }
 
 JsonStep JsonCall::BeginValue(char c, PartWriter& writer) {
+  if (is_exact_ && key_ != "name" && (key_ != "arguments" || c != '{')) return JsonStep::kBad;
   const bool is_name = key_ == "name" || key_ == "tool_name";
   if (is_name || (key_ == "id" && c == '"')) {
     // A second name makes the call invalid. The last id before the arguments counts.
@@ -174,6 +179,7 @@ JsonStep JsonCall::ReadAfterValue(char c, PartWriter& writer) {
     return JsonStep::kMore;
   }
   if (c != '}' || !has_name_ || !IsCallable()) return JsonStep::kBad;
+  if (is_exact_ && !has_arguments_) return JsonStep::kBad;
   if (!has_begun_) {
     BeginCall(writer);
     writer.Arguments("{}");

@@ -19,13 +19,15 @@ struct ReplyParser::State {
       reader = std::make_unique<HarmonyReader>(options, options.tools.is_null() ? nullptr : &tools);
       return;
     }
-    std::unique_ptr<CallReader> calls;
+    std::unique_ptr<CallReader> calls, fenced_calls;
     if (options.is_call_array) {
       calls = MakeCallArrayReader(tools);
     } else if (!options.tools.is_null()) {
       calls = MakeCallReader(options.format.tools, tools);
+      fenced_calls = MakeFencedCallReader(options.format.tools, tools);
     }
-    reader = std::make_unique<MarkedReplyReader>(options, std::move(calls));
+    reader =
+        std::make_unique<MarkedReplyReader>(options, std::move(calls), std::move(fenced_calls));
   }
 
   const ToolTypes tools;

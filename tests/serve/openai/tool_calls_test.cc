@@ -214,6 +214,35 @@ TEST_F(ToolCallsTest, HarmonyReasoningMayStayInContent) {
   }
 }
 
+TEST_F(ToolCallsTest, CallsInBlockOfMarkdownAreRead) {
+  StartWith();
+  const std::string call = "{\"name\": \"tide\", \"arguments\": {\"port\": \"Brest\"}}";
+  engine_.Say("```json\n" + call + "\n```\n");
+  json choice = Choice(Chat());
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+  EXPECT_EQ(choice["message"]["content"], nullptr);
+  EXPECT_EQ(choice["message"]["tool_calls"][0]["function"]["arguments"], "{\"port\": \"Brest\"}");
+  std::string streamed, finish;
+  for (const json& event : Events("/v1/chat/completions", Chat())) {
+    const json& delta = event["choices"][0]["delta"];
+    EXPECT_EQ(delta.value("content", json("")), "") << delta;
+    for (const json& part : delta.value("tool_calls", json::array())) {
+      streamed += part["function"].value("name", "") + part["function"].value("arguments", "");
+    }
+    if (!event["choices"][0]["finish_reason"].is_null()) {
+      finish = event["choices"][0]["finish_reason"];
+    }
+  }
+  EXPECT_EQ(streamed, "tide{\"port\": \"Brest\"}");
+  EXPECT_EQ(finish, "tool_calls");
+
+  const std::string answer = "```json\n" + call + "\n```\nis how to call it.";
+  engine_.Say(answer);
+  choice = Choice(Chat());
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(choice["message"]["content"], answer);
+}
+
 TEST_F(ToolCallsTest, PropertiesThatTheFormatCannotNameAreRejected) {
   StartWith("{% if tools %}{% endif %}{# <function= <parameter= #}{{ messages[0].content }}");
   json body = Chat();

@@ -87,6 +87,7 @@ TEST_P(ReplyRobustnessTest, RandomMarksAndTexts) {
                             "\xF0",
                             "\x01",
                             "```json\n",
+                            "```json\n{\"name\": \"any\", \"arguments\": {",
                             "to=functions.any",
                             "functions.any:0",
                             "analysis",
