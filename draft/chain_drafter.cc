@@ -63,7 +63,7 @@ const ActiveVocab* ChainDrafter::VocabFor(DraftTask& task) const {
   task.few.reset();
   const std::span<const Sequence::Constraint> constraints = task.sequence->constraints();
   if (!constraints.empty()) {
-    if (const auto tokens = ConstraintPath(constraints, task.chain.tokens).Few()) {
+    if (const auto tokens = ConstraintPath(constraints, task.chain.tokens).SmallAllowedSet()) {
       task.few.emplace();
       for (const TokenId id : *tokens) {
         if (Raw(id) < head_.num_rows()) task.few->push_back(Raw(id));

@@ -48,16 +48,16 @@ std::vector<TokenId> ConstraintPath::Forced() const {
   return forced;
 }
 
-bool ConstraintPath::AllowsFew() const {
+bool ConstraintPath::HasSmallAllowedSet() const {
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (constraints_[i].of->AllowedIfFew(states_[i], kFew)) return true;
+    if (constraints_[i].of->AllowedIfFew(states_[i], kMaxSmallSet)) return true;
   }
   return false;
 }
 
-std::optional<std::vector<TokenId>> ConstraintPath::Few() const {
+std::optional<std::vector<TokenId>> ConstraintPath::SmallAllowedSet() const {
   for (size_t i = 0; i < states_.size(); ++i) {
-    const std::optional<TokenSet> set = constraints_[i].of->AllowedIfFew(states_[i], kFew);
+    const std::optional<TokenSet> set = constraints_[i].of->AllowedIfFew(states_[i], kMaxSmallSet);
     if (!set) continue;
     std::vector<TokenId> ids;
     for (const TokenId id : set->ids()) {

@@ -32,12 +32,12 @@ class ConstraintPath {
 
   /// Most tokens of a set that a draft scores alone. Measured sets have at most 64 tokens or most
   /// of the vocabulary; rows up to this number cost less than those of any active vocabulary.
-  static constexpr int64_t kFew = 256;
+  static constexpr int64_t kMaxSmallSet = 256;
   /// Returns the tokens that may follow, ascending; nullopt if every constraint allows more than
-  /// kFew.
-  std::optional<std::vector<TokenId>> Few() const;
-  /// True if Few() has a value.
-  bool AllowsFew() const;
+  /// kMaxSmallSet. An empty list means that no token may follow.
+  std::optional<std::vector<TokenId>> SmallAllowedSet() const;
+  /// True if SmallAllowedSet() has a value.
+  bool HasSmallAllowedSet() const;
 
  private:
   std::span<const Sequence::Constraint> constraints_;

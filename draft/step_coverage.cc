@@ -55,7 +55,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
   TokenId last = step.before();
   for (size_t j = 0; j < emitted.size(); ++j) {
     const TokenId id = emitted[j];
-    const bool is_constrained = task.chain.IsForced(j) || (path && path->AllowsFew());
+    const bool is_constrained = task.chain.IsForced(j) || (path && path->HasSmallAllowedSet());
     RowSource source = is_constrained ? RowSource::kGrammar : SourceOf(step, j, last, id);
     last = id;
     if (path) path->Advance(id);

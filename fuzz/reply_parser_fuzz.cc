@@ -57,6 +57,7 @@ void Run(uint8_t format, uint8_t flags, std::string_view text) {
   options.start = static_cast<ReplyStart>(flags % 3);
   options.is_single = (flags & 4) != 0;
   options.is_call_array = (flags & 8) != 0;
+  options.reasoning_is_content = (format & 128) != 0;
   const std::string whole = Joined(options, text, text.size() + 1);
   SHORTLIST_CHECK(whole == Joined(options, text, 1));
   SHORTLIST_CHECK(whole == Joined(options, text, 2 + (flags >> 4)));

@@ -160,7 +160,7 @@ void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request) {
 }
 
 bool SetReasoningEffort(const std::string& effort, const ChatTemplate* chat_template, Chat& chat) {
-  if (!Spells(chat_template, "reasoning_effort")) return false;
+  if (!TemplateMentions(chat_template, "reasoning_effort")) return false;
   chat.variables["reasoning_effort"] = effort;
   return true;
 }
@@ -304,7 +304,7 @@ awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
   if (asked->ignores_effort) NoteIgnored("reasoning_effort", response);
-  if (asked->plan.ignores_tools) NoteIgnored("tools", response);
+  if (asked->plan.tools_ignored) NoteIgnored("tools", response);
   ChatReply reply(service, *asked);
   absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;

@@ -51,10 +51,10 @@ std::vector<ReplyPart> ReplyAssembly::Keep(std::vector<ReplyPart> parts, bool is
   };
   for (ReplyPart& part : parts) {
     if (part.kind == ReplyPart::Kind::kReasoning) {
-      if (!plan_.tells_reasoning) continue;
+      if (!plan_.return_reasoning) continue;
       reasoning_ += part.text;
       unsent_reasoning_ += part.text;
-      if (plan_.streams_reasoning) send_reasoning();
+      if (plan_.stream_reasoning) send_reasoning();
       continue;
     }
     send_reasoning();

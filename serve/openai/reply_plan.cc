@@ -52,15 +52,25 @@ ReplyStart StartOf(const ReplyFormat& format, const PromptEncoder& encoder, cons
   return rendered.ok() ? FindReplyStart(format, rendered->text) : ReplyStart::kMayReason;
 }
 
+/// Returns CallTag(); null, and an error of "tools", if the format cannot write such calls.
+ordered_json CallsOf(const ReplyFormat& format, ReplyStart start, const CallRule& rule,
+                     JsonFields& fields) {
+  absl::StatusOr<ordered_json> tag = CallTag(format, start, rule);
+  if (tag.ok()) return *std::move(tag);
+  fields.Fail("tools", std::string(tag.status().message()));
+  return nullptr;
+}
+
 /// Sets the one grammar of replies that `choice` may call tools in, or that begin with reasoning.
-void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest& request) {
+void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, JsonFields& fields,
+                GenerateRequest& request) {
   const ReplyFormat& format = plan.parser.format;
-  const CallRule rule = {.tools = choice.callable,
-                         .is_required = choice.is_required,
-                         .is_parallel = choice.is_parallel};
+  CallRule rule = {.tools = choice.callable,
+                   .is_required = choice.is_required,
+                   .is_parallel = choice.is_parallel};
   if (request.grammar == nullptr) {
     const ordered_json tag =
-        choice.has_calls() ? CallTag(format, plan.parser.start, rule) : ordered_json();
+        choice.has_calls() ? CallsOf(format, plan.parser.start, rule, fields) : ordered_json();
     if (tag.is_null()) return;
     request.grammar = std::make_shared<SharedGrammar>(
         GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = tag}, "tools");
@@ -70,17 +80,17 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest
   const bool is_old_tag =
       spec.kind == GrammarSpec::Kind::kStructuralTag && !spec.schema.contains("format");
   if (is_old_tag) return;  // any text may come before its own tags
-  const bool may_call = choice.has_calls() && !plan.ignores_tools;
+  const bool may_call = choice.has_calls() && !plan.tools_ignored;
   if (!may_call && plan.parser.start == ReplyStart::kAnswer) return;
-  ordered_json answer = TagOf(spec);
+  ordered_json calls;
   if (may_call) {
-    CallRule required = rule;
-    required.is_required = true;
-    ordered_json calls = CallTag(format, ReplyStart::kAnswer, required)["format"];
-    answer = {{"type", "or"}, {"elements", {std::move(answer), std::move(calls)}}};
+    rule.is_required = true;
+    const ordered_json tag = CallsOf(format, ReplyStart::kAnswer, rule, fields);
+    if (tag.is_null()) return;
+    calls = tag["format"];
   }
   request.grammar->Replace({.kind = GrammarSpec::Kind::kStructuralTag,
-                            .schema = AnswerTag(format, plan.parser.start, answer),
+                            .schema = AnswerTag(format, plan.parser.start, TagOf(spec), calls),
                             .compact = spec.compact});
 }
 
@@ -89,26 +99,23 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, GenerateRequest
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request) {
   ReplyPlan plan;
-  ReplyFormat& format = plan.parser.format = service.reply_format;
-  plan.tells_reasoning = fields.Bool("include_reasoning", true);
-  plan.streams_reasoning = fields.Bool("stream_reasoning", true);
+  const ReplyFormat& format = plan.parser.format = service.reply_format;
+  plan.return_reasoning = fields.Bool("include_reasoning", true);
+  plan.stream_reasoning = fields.Bool("stream_reasoning", true);
   const Generator::Options& options = service.generator->options();
   plan.parser.start = StartOf(format, *options.prompt_encoder, chat);
   if (choice.is_required && request.grammar != nullptr) {
     fields.Fail("tool_choice", "calls are required, and the reply must follow another grammar");
   }
-  plan.ignores_tools =
+  plan.tools_ignored =
       choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
   if (!fields.status().ok()) return plan;
   // A tokenizer may keep outputs from following grammars; calls that may be made need none.
   const bool needs_grammar = choice.is_required || request.grammar != nullptr;
-  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, request);
-  if (!fields.Bool("separate_reasoning", true)) {
-    format.reasoning_begin = format.reasoning_end = "";
-    plan.parser.start = ReplyStart::kAnswer;
-  }
+  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, fields, request);
+  plan.parser.reasoning_is_content = !fields.Bool("separate_reasoning", true);
   plan.is_named = choice.is_named;
-  if (!plan.ignores_tools) plan.parser.tools = choice.callable;
+  if (!plan.tools_ignored) plan.parser.tools = choice.callable;
   plan.parser.is_single = !choice.is_parallel;
   plan.parser.is_call_array = choice.is_required && format.tools == ToolFormat::kNone;
   plan.is_parsed = !plan.parser.tools.is_null() || format.has_reasoning();

@@ -13,20 +13,23 @@ namespace shortlist {
 /// How the reply to a chat is read.
 struct ReplyPlan {
   ReplyParser::Options parser;
-  bool is_parsed = false;         // false: the whole text is content
-  bool tells_reasoning = true;    // false: reasoning is left out
-  bool streams_reasoning = true;  // false: it is sent in one piece
-  bool is_named = false;          // the request names the tool to be called
-  bool ignores_tools = false;     // tools may be called, but the model's format is not known
+  bool is_parsed = false;        // false: the whole text is content
+  bool return_reasoning = true;  // false: reasoning is left out
+  bool stream_reasoning = true;  // false: it is sent in one piece
+  bool is_named = false;         // the request names the tool to be called
+  bool tools_ignored = false;    // tools may be called, but the model's format is not known
 
   /// True if the reply's usage counts reasoning tokens.
-  bool counts_reasoning() const { return is_parsed && parser.format.has_reasoning(); }
+  bool counts_reasoning() const {
+    return is_parsed && parser.format.has_reasoning() && !parser.reasoning_is_content;
+  }
 };
 
 /// Plans the reply to `chat`, in the format of `service`. Reads include_reasoning (vLLM),
 /// separate_reasoning and stream_reasoning (SGLang). Sets what `request` must follow: its own
-/// grammar, which is moved behind the reasoning, and the calls that `choice` asks for. A reply with
-/// both is either an answer by the grammar or calls; records an error if calls are required.
+/// grammar, which then applies after the reasoning, and the calls that `choice` asks for. With
+/// both, a reply is either an answer by the grammar or calls; calls that are required are an error.
+/// So are tools whose arguments the model's format cannot write.
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request);
 

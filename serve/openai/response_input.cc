@@ -38,7 +38,7 @@ absl::StatusOr<json> ChatContent(const json& content, const std::string& where) 
   return parts;
 }
 
-absl::StatusOr<json> ChatMessage(const json& value, const std::string& where) {
+absl::StatusOr<json> MessageOf(const json& value, const std::string& where) {
   JsonFields item(value, where + ".");
   if (item.String("type", "message", kMaxNameBytes) != "message") {
     item.Fail("type",
@@ -120,7 +120,7 @@ absl::Status AddItem(const json& value, const std::string& where, json& messages
   if (type != value.end() && *type == "reasoning") return AddReasoning(value, where, messages);
   const bool is_output = type != value.end() && *type == "function_call_output";
   SHORTLIST_ASSIGN_OR_RETURN(json message,
-                             is_output ? ToolMessage(value, where) : ChatMessage(value, where));
+                             is_output ? ToolMessage(value, where) : MessageOf(value, where));
   const bool goes_on = message["role"] == "assistant" && !messages.empty() &&
                        messages.back().contains("reasoning_content") &&
                        !messages.back().contains("content") &&

@@ -50,7 +50,10 @@ std::string ResponseWriter::Events(GenerationEvent event) {
   for (const ReplyPart& part : reader_.Read(output)) Add(part, events);
   if (!last_.finished) return events;
   const std::string status = Status();
-  if (status != "failed") {
+  if (status == "failed") {
+    // The response lists its last item as incomplete, but no event ends the item.
+    if (!items_.empty()) items_.back().is_done = true;
+  } else {
     if (items_.empty()) Open({.kind = Kind::kContent}, events);
     Close(events);
   }

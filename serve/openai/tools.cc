@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "serve/http/api_error.h"
@@ -96,7 +97,8 @@ void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
         std::find_if(choice.callable.begin(), choice.callable.end(),
                      [&](const ordered_json& tool) { return tool["function"]["name"] == *name; });
     if (found == choice.callable.end()) {
-      return fields.Fail("tool_choice", absl::StrCat("no tool has the name `", *name, "`"));
+      return fields.Fail("tool_choice",
+                         absl::StrCat("no tool has the name `", Excerpt(*name), "`"));
     }
     callable.push_back(*found);
   }
@@ -107,7 +109,7 @@ void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
 
 }  // namespace
 
-bool Spells(const ChatTemplate* chat_template, std::string_view word) {
+bool TemplateMentions(const ChatTemplate* chat_template, std::string_view word) {
   return chat_template != nullptr && chat_template->KnowsRole(word);
 }
 
@@ -121,7 +123,7 @@ ordered_json ReadTools(JsonFields& fields, const ordered_json& ordered,
     fields.Fail("tools", absl::StrCat("no list of at most ", kMaxTools, " objects"));
     return nullptr;
   }
-  if (!Spells(chat_template, "tools")) {
+  if (!TemplateMentions(chat_template, "tools")) {
     fields.Fail("tools", "the chat template of this model reads none");
     return nullptr;
   }
@@ -140,6 +142,7 @@ ToolChoice ReadToolChoice(JsonFields& fields, const ordered_json& tools) {
     return choice;
   }
   CheckCallable(fields, tools);
+  if (!fields.status().ok()) return choice;
   choice.callable = tools;
   if (given == "auto") return choice;
   choice.is_required = true;
@@ -155,7 +158,7 @@ ToolChoice ReadToolChoice(JsonFields& fields, const ordered_json& tools) {
 absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const std::string& where,
                                            const ChatTemplate* chat_template) {
   const std::string field = absl::StrCat(where, ".tool_calls");
-  if (!Spells(chat_template, "tool_calls")) {
+  if (!TemplateMentions(chat_template, "tool_calls")) {
     return Refused(field, "the chat template of this model reads none");
   }
   if (!ordered.is_array() || ordered.size() > kMaxTools) {

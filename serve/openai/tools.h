@@ -13,7 +13,7 @@ namespace shortlist {
 
 /// True if the source of `chat_template` contains `word`. A template cannot read a word that its
 /// source does not contain. False for null (a FastChat conversation template).
-bool Spells(const ChatTemplate* chat_template, std::string_view word);
+bool TemplateMentions(const ChatTemplate* chat_template, std::string_view word);
 
 /// Returns "tools" of a request for the template, with the key order of `ordered`; null: none.
 /// Records an error if it is no list of at most 128 objects, or the template reads none.

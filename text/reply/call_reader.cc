@@ -29,26 +29,20 @@ CallReader::Step CallReader::ReadEnd(std::string_view end, char c) {
   return Step::kEnd;
 }
 
-bool AppendToName(std::string_view piece, std::string& name) {
+bool CallName::Append(std::string_view piece) {
   static constexpr std::string_view kForbidden = "<>{}[]()\"',;=";
   for (const char c : piece) {
     if (IsWhiteSpace(c)) {
-      // One stands for all that follow the name.
-      if (!name.empty() && name.back() != ' ') name += ' ';
+      is_over_ = !text_.empty();
       continue;
     }
     if (kForbidden.find(c) != std::string_view::npos || static_cast<unsigned char>(c) < 0x20 ||
-        name.size() >= kMaxCallNameBytes || (!name.empty() && name.back() == ' ')) {
+        text_.size() >= kMaxCallNameBytes || is_over_) {
       return false;
     }
-    name += c;
+    text_ += c;
   }
   return true;
-}
-
-std::string_view WholeName(std::string_view name) {
-  if (!name.empty() && name.back() == ' ') name.remove_suffix(1);
-  return name;
 }
 
 }  // namespace shortlist

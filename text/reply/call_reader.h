@@ -14,8 +14,24 @@
 
 namespace shortlist {
 
-/// Longest name of a tool or an argument; what is longer is no call.
+/// Longest name or id of a call, and longest name of an argument outside JSON. A longer one makes
+/// the text no call.
 inline constexpr size_t kMaxCallNameBytes = 256;
+
+/// A name that arrives in pieces, with white space around it.
+class CallName {
+ public:
+  /// Appends a piece. False: the pieces are no name. It is longer than kMaxCallNameBytes, or
+  /// contains white space, a control character or one of <>{}[]()"',;=
+  bool Append(std::string_view piece);
+  /// The name so far, without the white space around it.
+  std::string_view text() const { return text_; }
+  bool empty() const { return text_.empty(); }
+
+ private:
+  std::string text_;
+  bool is_over_ = false;  // white space came after the name
+};
 
 /// Reads calls of one family of formats, from a mark that begins them to their end, byte by byte.
 class CallReader {
@@ -33,12 +49,14 @@ class CallReader {
     std::vector<std::string> marks;
     // Without a mark, calls begin with this byte, at the beginning of the answer. 0: they do not.
     char bare = 0;
-    // Marks around calls that say nothing; dropped wherever they are.
+    // Marks around calls that carry no data. Dropped anywhere in the reply.
     std::vector<std::string> dropped;
   };
   virtual Beginnings beginnings() const = 0;
   /// All marks of the format, those of beginnings() included.
   virtual std::vector<std::string> marks() const = 0;
+  /// True if calls can have an argument of this name.
+  virtual bool CanReadArgument(std::string_view) const { return true; }
 
   /// A mark has been read; empty: the next byte is `bare`. known_only: a call whose name is not
   /// among the tools is none.
@@ -75,14 +93,12 @@ class CallReader {
 /// Reads the calls of a format; null for kNone and kHarmony. `tools` must outlive the reader.
 std::unique_ptr<CallReader> MakeCallReader(ToolFormat format, const ToolTypes& tools);
 
+/// Reads calls that a model of the format writes in a block of Markdown, without the format's
+/// marks; null where models do not. `tools` must outlive the reader.
+std::unique_ptr<CallReader> MakeFencedCallReader(ToolFormat format, const ToolTypes& tools);
+
 /// Reads a reply that is an array of {"name", "parameters"} (Options::is_call_array).
 std::unique_ptr<CallReader> MakeCallArrayReader(const ToolTypes& tools);
-
-/// Appends a piece of a tool's name; white space around a name is allowed. False: this is no name,
-/// it is too long or holds white space or one of <>{}[]()"',;=
-bool AppendToName(std::string_view piece, std::string& name);
-/// The name that such pieces make, without white space.
-std::string_view WholeName(std::string_view name);
 
 }  // namespace shortlist
 

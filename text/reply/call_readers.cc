@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "text/reply/call_reader.h"
+#include "text/reply/fenced_calls.h"
 #include "text/reply/json_calls.h"
 #include "text/reply/literal_calls.h"
 #include "text/reply/named_calls.h"
@@ -69,6 +70,19 @@ std::unique_ptr<CallReader> MakeCallReader(ToolFormat format, const ToolTypes& t
       return std::make_unique<GemmaCallReader>(LiteralDialect::kFunctionGemma, &tools);
     default:
       return std::make_unique<JsonCallReader>(JsonStyleOf(format), &tools);
+  }
+}
+
+std::unique_ptr<CallReader> MakeFencedCallReader(ToolFormat format, const ToolTypes& tools) {
+  switch (format) {
+    case ToolFormat::kHermes:
+    case ToolFormat::kLlama3Json:
+    case ToolFormat::kMistral:
+    case ToolFormat::kPhi4:
+    case ToolFormat::kGranite:
+      return std::make_unique<FencedCallReader>(&tools);
+    default:
+      return nullptr;
   }
 }
 

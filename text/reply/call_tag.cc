@@ -1,11 +1,19 @@
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
+#include "base/status_macros.h"
+#include "text/reply/call_reader.h"
 #include "text/reply/reply_format.h"
 #include "text/reply/tag_format.h"
 #include "text/reply/tool_tag.h"
+#include "text/reply/tool_types.h"
 
 namespace shortlist {
 namespace {
@@ -42,6 +50,26 @@ TagJson CallList(const CallRule& rule, const CallsLayout& layout, const std::vec
           {"stop_after_first", !rule.is_parallel || is_harmony}};
 }
 
+// InvalidArgument if arguments that are checked have a name that the format cannot write.
+absl::Status CheckArgumentNames(ToolFormat format, const std::vector<CallableTool>& tools) {
+  const ToolTypes types({});
+  const std::unique_ptr<CallReader> reader = MakeCallReader(format, types);
+  // LFM2 writes arguments that are checked as JSON.
+  if (reader == nullptr || format == ToolFormat::kLfm2) return absl::OkStatus();
+  for (const CallableTool& tool : tools) {
+    const TagJson properties =
+        tool.parameters.is_object() ? tool.parameters.value("properties", TagJson()) : TagJson();
+    if (!properties.is_object()) continue;
+    for (const auto& [name, property] : properties.items()) {
+      if (!tool.is_checked || reader->CanReadArgument(name)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tool `", Excerpt(tool.name), "`: the model's format for calls cannot write ",
+          "the name of the property `", Excerpt(name), "`"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool BeginsWithAny(const std::string& text, const std::vector<std::string>& beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(),
                      [&](const std::string& beginning) { return text.starts_with(beginning); });
@@ -49,11 +77,13 @@ bool BeginsWithAny(const std::string& text, const std::vector<std::string>& begi
 
 }  // namespace
 
-nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule) {
+absl::StatusOr<nlohmann::ordered_json> CallTag(const ReplyFormat& format, ReplyStart start,
+                                               const CallRule& rule) {
   const CallsLayout layout = CallsLayoutOf(format.tools);
   const bool is_harmony = format.tools == ToolFormat::kHarmony;
   std::vector<TagJson> tags;
   const std::vector<CallableTool> tools = CallableTools(rule);
+  SHORTLIST_RETURN_IF_ERROR(CheckArgumentNames(format.tools, tools));
   const bool prefers_json =
       std::any_of(tools.begin(), tools.end(), [](const auto& tool) { return tool.is_checked; });
   for (const CallableTool& tool : tools) {
@@ -63,7 +93,7 @@ nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, cons
       if (is_harmony && rule.is_required) break;
     }
   }
-  if (tags.empty() || (format.tools == ToolFormat::kNone && !rule.is_required)) return nullptr;
+  if (tags.empty() || (format.tools == ToolFormat::kNone && !rule.is_required)) return TagJson();
   const TagJson list = CallList(rule, layout, tags, is_harmony);
   std::vector<TagJson> sections;
   for (const auto& [begin, end] : layout.sections) {
@@ -85,7 +115,8 @@ nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, cons
 }
 
 nlohmann::ordered_json AnswerTag(const ReplyFormat& format, ReplyStart start,
-                                 const nlohmann::ordered_json& answer) {
+                                 const nlohmann::ordered_json& answer,
+                                 const nlohmann::ordered_json& calls) {
   TagJson rest = answer;
   if (format.tools == ToolFormat::kHarmony && start != ReplyStart::kAnswer) {
     rest = SequenceTag({ConstTag("<|channel|>final<|message|>"), answer});
@@ -93,6 +124,8 @@ nlohmann::ordered_json AnswerTag(const ReplyFormat& format, ReplyStart start,
     rest = OrTag({BetweenTag("<|START_RESPONSE|>", answer, "<|END_RESPONSE|>"),
                   BetweenTag("<|START_TEXT|>", answer, "<|END_TEXT|>")});
   }
+  // Calls have marks of their own: those around an answer do not stand before them.
+  if (!calls.is_null()) rest = OrTag({std::move(rest), calls});
   return Document(AfterReasoning(format, start, LineFeeds(), std::move(rest)));
 }
 

@@ -20,10 +20,11 @@ std::vector<std::string> HarmonyMarks() {
           "<|end|>",   "<|call|>",    "<|return|>"};
 }
 
-HarmonyReader::HarmonyReader(ReplyStart start, const ToolTypes* tools)
+HarmonyReader::HarmonyReader(const ReplyParser::Options& options, const ToolTypes* tools)
     : tools_(tools),
-      state_(start == ReplyStart::kMayReason ? State::kStart : State::kBody),
-      in_reasoning_(start == ReplyStart::kReasoning),
+      reasoning_is_content_(options.reasoning_is_content),
+      state_(options.start == ReplyStart::kMayReason ? State::kStart : State::kBody),
+      in_reasoning_(options.start == ReplyStart::kReasoning),
       finder_(HarmonyMarks()) {}
 
 void HarmonyReader::Read(char c, PartWriter& writer) {
@@ -91,8 +92,9 @@ void HarmonyReader::ReadMark(int mark, PartWriter& writer) {
   }
   if (mark == kMessageMark) {
     if (!in_header) header_.clear();
-    EndHeader();
+    EndHeader(writer);
   } else if (mark >= kEndMark) {
+    if (in_reasoning_ && state_ == State::kBody) ReasoningMark(HarmonyMarks()[mark], writer);
     state_ = State::kBody;
     in_reasoning_ = false;
   } else {
@@ -102,10 +104,11 @@ void HarmonyReader::ReadMark(int mark, PartWriter& writer) {
   }
 }
 
-void HarmonyReader::EndHeader() {
+void HarmonyReader::EndHeader(PartWriter& writer) {
   name_ = Callee();
   in_reasoning_ = header_.find("<|channel|>analysis") != std::string::npos;
   state_ = name_.empty() ? State::kBody : State::kBeforeArguments;
+  if (in_reasoning_ && name_.empty()) ReasoningMark("<|channel|>analysis<|message|>", writer);
 }
 
 // The tool that the header's message goes to; empty: none.
@@ -117,15 +120,21 @@ std::string HarmonyReader::Callee() const {
   name = name.substr(0, name.find_first_of(" \t\r\n<"));
   const bool is_function = name.substr(0, kFunctions.size()) == kFunctions;
   if (is_function) name.remove_prefix(kFunctions.size());
+  if (name.size() > kMaxCallNameBytes) return "";
   return is_function || tools_->Has(name) ? std::string(name) : "";
 }
 
 void HarmonyReader::Text(std::string_view text, PartWriter& writer) {
-  if (in_reasoning_) {
+  if (in_reasoning_ && !reasoning_is_content_) {
     writer.Reasoning(text);
   } else {
     writer.Content(text);
   }
+}
+
+// A mark around reasoning that is content.
+void HarmonyReader::ReasoningMark(std::string_view mark, PartWriter& writer) {
+  if (reasoning_is_content_) writer.Content(mark);
 }
 
 void HarmonyReader::Finish(PartWriter& writer) {

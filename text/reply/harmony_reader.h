@@ -24,11 +24,11 @@ std::vector<std::string> HarmonyMarks();
 class HarmonyReader : public ReplyReader {
  public:
   /// `tools` must outlive the reader; null: messages to tools are content.
-  HarmonyReader(ReplyStart start, const ToolTypes* tools);
+  HarmonyReader(const ReplyParser::Options& options, const ToolTypes* tools);
 
   void Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
-  bool in_reasoning() const override { return in_reasoning_; }
+  bool in_reasoning() const override { return in_reasoning_ && !reasoning_is_content_; }
 
  private:
   enum class State { kStart, kHeader, kBody, kBeforeArguments, kArguments };
@@ -37,11 +37,13 @@ class HarmonyReader : public ReplyReader {
   void ReadArguments(char c, PartWriter& writer);
   void ReadText(std::string_view text, PartWriter& writer);
   void ReadMark(int mark, PartWriter& writer);
-  void EndHeader();
+  void EndHeader(PartWriter& writer);
   std::string Callee() const;
   void Text(std::string_view text, PartWriter& writer);
+  void ReasoningMark(std::string_view mark, PartWriter& writer);
 
   const ToolTypes* tools_;
+  const bool reasoning_is_content_;
   State state_;
   bool in_reasoning_;  // in the body
   MarkFinder finder_;

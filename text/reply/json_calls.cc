@@ -83,6 +83,10 @@ JsonStep JsonCall::Read(char c, PartWriter& writer) {
 JsonStep JsonCall::ReadKey(char c) {
   if (state_ == State::kInKey) {
     const JsonStep step = string_.Read(c, key_);
+    if (is_exact_ && !std::string_view("name").starts_with(key_) &&
+        !std::string_view("arguments").starts_with(key_)) {
+      return JsonStep::kBad;
+    }
     if (step == JsonStep::kEnd) state_ = State::kColon;
     return step == JsonStep::kBad ? step : JsonStep::kMore;
   }
@@ -104,8 +108,13 @@ JsonStep JsonCall::ReadValue(char c, PartWriter& writer) {
     if (IsWhiteSpace(c)) return step;
     step = BeginValue(c, writer);
   } else if (state_ == State::kInName || state_ == State::kInId) {
-    step = string_.Read(c, state_ == State::kInName ? name_ : id_);
-    if (step == JsonStep::kEnd && state_ == State::kInName) has_name_ = true;
+    std::string& text = state_ == State::kInName ? name_ : id_;
+    step = string_.Read(c, text);
+    if (text.size() > kMaxCallNameBytes) return JsonStep::kBad;
+    if (state_ == State::kInName) {
+      if (known_only_ && !tools_->HasPrefix(name_)) return JsonStep::kBad;
+      has_name_ = step == JsonStep::kEnd;
+    }
   } else if (state_ == State::kArguments) {
     step = ReadArguments(c, writer);
   } else {
@@ -121,10 +130,12 @@ JsonStep JsonCall::ReadValue(char c, PartWriter& writer) {
 }
 
 JsonStep JsonCall::BeginValue(char c, PartWriter& writer) {
+  if (is_exact_ && key_ != "name" && (key_ != "arguments" || c != '{')) return JsonStep::kBad;
   const bool is_name = key_ == "name" || key_ == "tool_name";
   if (is_name || (key_ == "id" && c == '"')) {
-    // After the call has been handed on, another name or id says nothing.
+    // A second name makes the call invalid. The last id before the arguments counts.
     if (c != '"' || (is_name && has_name_)) return JsonStep::kBad;
+    if (!is_name) id_.clear();
     state_ = is_name ? State::kInName : State::kInId;
     string_ = {};
     return JsonStep::kMore;
@@ -168,6 +179,7 @@ JsonStep JsonCall::ReadAfterValue(char c, PartWriter& writer) {
     return JsonStep::kMore;
   }
   if (c != '}' || !has_name_ || !IsCallable()) return JsonStep::kBad;
+  if (is_exact_ && !has_arguments_) return JsonStep::kBad;
   if (!has_begun_) {
     BeginCall(writer);
     writer.Arguments("{}");

@@ -38,8 +38,10 @@ class JsonArguments {
 /// Reads one call, {"name": N, "arguments": {...}}, with its members in any order.
 class JsonCall {
  public:
-  /// known_only: see CallReader::Begin().
-  JsonCall(const ToolTypes* tools, bool known_only) : tools_(tools), known_only_(known_only) {}
+  /// known_only: see CallReader::Begin(). is_exact: the call has the members "name" and "arguments"
+  /// and no others, and the arguments are an object.
+  JsonCall(const ToolTypes* tools, bool known_only, bool is_exact = false)
+      : tools_(tools), known_only_(known_only), is_exact_(is_exact) {}
 
   /// Takes the byte after the opening brace, and so on. kEnd, kBad or kMore.
   JsonStep Read(char c, PartWriter& writer);
@@ -71,7 +73,7 @@ class JsonCall {
   void BeginCall(PartWriter& writer);
 
   const ToolTypes* tools_;
-  bool known_only_;
+  bool known_only_, is_exact_;
   State state_ = State::kFirstKey;
   bool has_begun_ = false;
   bool has_name_ = false, has_arguments_ = false;

@@ -217,13 +217,32 @@ JsonStep JsonScanner::ReadString(char c) {
   return JsonStep::kMore;
 }
 
+void SurrogateJoiner::Append(uint32_t code, std::string& text) {
+  if (high_ != 0 && code >= 0xDC00 && code < 0xE000) {
+    AppendAsUtf8(0x10000 + ((high_ - 0xD800) << 10) + (code - 0xDC00), text);
+    high_ = 0;
+    return;
+  }
+  End(text);
+  if (code >= 0xD800 && code < 0xDC00) {
+    high_ = code;
+  } else {
+    AppendAsUtf8(code, text);
+  }
+}
+
+void SurrogateJoiner::End(std::string& text) {
+  if (high_ != 0) text += kReplacementCharacter;
+  high_ = 0;
+}
+
 JsonStep JsonStringReader::Read(char c, std::string& text) {
   if (in_escape_) return ReadEscape(c, text);
   if (c == '\\') {
     in_escape_ = true;
     return JsonStep::kMore;
   }
-  EndSurrogate(text);
+  surrogates_.End(text);
   if (c == '"') return JsonStep::kEnd;
   text += c;
   return JsonStep::kMore;
@@ -235,7 +254,7 @@ JsonStep JsonStringReader::ReadEscape(char c, std::string& text) {
     if (digit < 0) return JsonStep::kBad;
     unit_ = unit_ << 4 | static_cast<uint32_t>(digit);
     if (--num_hex_ > 0) return JsonStep::kMore;
-    AppendUnit(unit_, text);
+    surrogates_.Append(unit_, text);
   } else if (c == 'u') {
     num_hex_ = 4;
     unit_ = 0;
@@ -244,30 +263,11 @@ JsonStep JsonStringReader::ReadEscape(char c, std::string& text) {
     static constexpr std::string_view kNames = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
     const size_t at = kNames.find(c);
     if (at == std::string_view::npos) return JsonStep::kBad;
-    EndSurrogate(text);
+    surrogates_.End(text);
     text += kMeanings[at];
   }
   in_escape_ = false;
   return JsonStep::kMore;
-}
-
-void JsonStringReader::AppendUnit(uint32_t unit, std::string& text) {
-  if (high_surrogate_ != 0 && unit >= 0xDC00 && unit < 0xE000) {
-    AppendAsUtf8(0x10000 + ((high_surrogate_ - 0xD800) << 10) + (unit - 0xDC00), text);
-    high_surrogate_ = 0;
-    return;
-  }
-  EndSurrogate(text);
-  if (unit >= 0xD800 && unit < 0xDC00) {
-    high_surrogate_ = unit;
-  } else {
-    AppendAsUtf8(unit, text);
-  }
-}
-
-void JsonStringReader::EndSurrogate(std::string& text) {
-  if (high_surrogate_ != 0) text += kReplacementCharacter;
-  high_surrogate_ = 0;
 }
 
 }  // namespace shortlist

@@ -51,6 +51,18 @@ class JsonScanner {
   std::vector<bool> in_object_;
 };
 
+/// Appends the code points of escapes in UTF-8. Joins two surrogates that follow each other.
+class SurrogateJoiner {
+ public:
+  /// Appends `code` to `text`. A high surrogate waits for the next call.
+  void Append(uint32_t code, std::string& text);
+  /// Other text follows, or the end: appends U+FFFD for a surrogate that waits.
+  void End(std::string& text);
+
+ private:
+  uint32_t high_ = 0;  // the surrogate that waits; 0: none
+};
+
 /// Reads a JSON string after its opening quote, byte by byte.
 class JsonStringReader {
  public:
@@ -60,13 +72,10 @@ class JsonStringReader {
 
  private:
   JsonStep ReadEscape(char c, std::string& text);
-  void AppendUnit(uint32_t unit, std::string& text);
-  void EndSurrogate(std::string& text);
-
   bool in_escape_ = false;
   int num_hex_ = 0;
   uint32_t unit_ = 0;
-  uint32_t high_surrogate_ = 0;  // waits for a low one
+  SurrogateJoiner surrogates_;
 };
 
 /// Appends `code_point` in UTF-8; U+FFFD for what is no Unicode scalar value.

@@ -1,5 +1,6 @@
 #include "text/reply/literal_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,11 @@ bool IsNameByte(char c) {
 }
 
 }  // namespace
+
+bool PythonicCallReader::CanReadArgument(std::string_view name) const {
+  return !name.empty() && name.size() <= kMaxCallNameBytes &&
+         std::all_of(name.begin(), name.end(), IsNameByte);
+}
 
 void PythonicCallReader::OnBegin(std::string_view mark) {
   state_ = State::kBefore;
@@ -70,7 +76,7 @@ CallReader::Step PythonicCallReader::ReadName(char c) {
     name_ += c;
   } else if (c == '(' && (!known_only_ || tools_->Has(name_))) {
     state_ = State::kKey;
-    key_.clear();
+    key_ = {};
     has_arguments_ = false;
   } else {
     return StopBefore(c);
@@ -79,17 +85,15 @@ CallReader::Step PythonicCallReader::ReadName(char c) {
 }
 
 CallReader::Step PythonicCallReader::ReadKey(char c, PartWriter& writer) {
-  if (IsNameByte(c) && key_.size() < kMaxCallNameBytes && (key_.empty() || key_.back() != ' ')) {
-    key_ += c;
-  } else if (IsWhiteSpace(c)) {
-    if (!key_.empty() && key_.back() != ' ') key_ += ' ';
+  if (IsNameByte(c) || IsWhiteSpace(c)) {
+    if (!key_.Append({&c, 1})) return StopBefore(c);
   } else if (c == ')' && key_.empty()) {
     if (!has_begun_) BeginCall(writer);
     return EndCall(writer);
-  } else if (c == '=' && !WholeName(key_).empty()) {
+  } else if (c == '=' && !key_.empty()) {
     if (!has_begun_) BeginCall(writer);
     std::string json = std::exchange(has_arguments_, true) ? ", \"" : "{\"";
-    AppendJsonEscaped(WholeName(key_), json);
+    AppendJsonEscaped(key_.text(), json);
     writer.Arguments(json + "\": ");
     value_.emplace(LiteralDialect::kPython);
     state_ = State::kValue;
@@ -113,7 +117,7 @@ CallReader::Step PythonicCallReader::ReadAfterValue(char c, PartWriter& writer) 
   if (IsWhiteSpace(c)) return Step::kMore;
   if (c == ')') return EndCall(writer);
   if (c != ',') return StopBefore(c);
-  key_.clear();
+  key_ = {};
   state_ = State::kKey;
   return Step::kMore;
 }
@@ -182,10 +186,15 @@ std::string GemmaCallReader::end_mark() const {
   return dialect_ == LiteralDialect::kGemma4 ? "<tool_call|>" : "<end_function_call>";
 }
 
+bool GemmaCallReader::CanReadArgument(std::string_view name) const {
+  return !name.empty() && name.find_first_of("<,:{}[]") == std::string_view::npos &&
+         !IsWhiteSpace(name.front()) && !IsWhiteSpace(name.back());
+}
+
 void GemmaCallReader::OnBegin(std::string_view) {
   state_ = State::kPrefix;
   num_prefix_ = 0;
-  name_.clear();
+  name_ = {};
   arguments_.emplace(dialect_);
 }
 
@@ -209,14 +218,13 @@ CallReader::Step GemmaCallReader::Read(char c, PartWriter& writer) {
 
 CallReader::Step GemmaCallReader::ReadName(char c, PartWriter& writer) {
   if (c != '{') {
-    if (!AppendToName({&c, 1}, name_)) return Stop(c);
+    if (!name_.Append({&c, 1})) return Stop(c);
     held_ += c;
     return Step::kMore;
   }
-  const std::string_view name = WholeName(name_);
-  if (name.empty() || (known_only_ && !tools_->Has(name))) return Stop(c);
+  if (name_.empty() || (known_only_ && !tools_->Has(name_.text()))) return Stop(c);
   held_.clear();
-  writer.Call(std::string(name), /*id=*/"");
+  writer.Call(std::string(name_.text()), /*id=*/"");
   state_ = State::kArguments;
   return Read(c, writer);
 }

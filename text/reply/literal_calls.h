@@ -28,6 +28,7 @@ class PythonicCallReader : public CallReader {
 
   Beginnings beginnings() const override { return {.marks = {style_.begin}, .bare = style_.bare}; }
   std::vector<std::string> marks() const override { return {style_.begin, style_.end}; }
+  bool CanReadArgument(std::string_view name) const override;
   Step Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
 
@@ -54,7 +55,8 @@ class PythonicCallReader : public CallReader {
   State state_ = State::kBefore;
   size_t mark_size_ = 0;
   bool in_list_ = false, has_begun_ = false, has_call_ = false, has_arguments_ = false;
-  std::string name_, key_;
+  std::string name_;
+  CallName key_;
   std::optional<LiteralReader> value_;
   JsonCallReader json_;
 };
@@ -69,6 +71,7 @@ class GemmaCallReader : public CallReader {
   std::vector<std::string> marks() const override {
     return {begin_mark(), end_mark(), StringMark(dialect_)};
   }
+  bool CanReadArgument(std::string_view name) const override;
   Step Read(char c, PartWriter& writer) override;
 
  protected:
@@ -85,7 +88,7 @@ class GemmaCallReader : public CallReader {
   const ToolTypes* tools_;
   State state_ = State::kPrefix;
   size_t num_prefix_ = 0;
-  std::string name_;
+  CallName name_;
   std::optional<LiteralReader> arguments_;
 };
 

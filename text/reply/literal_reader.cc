@@ -131,9 +131,12 @@ JsonStep LiteralReader::ReadString(char c, std::string& out) {
   } else if (c == '\\') {
     state_ = State::kEscape;
     return JsonStep::kMore;
-  } else if (c != quote_) {
-    AppendJsonEscaped({&c, 1}, out);
-    return JsonStep::kMore;
+  } else {
+    surrogates_.End(out);
+    if (c != quote_) {
+      AppendJsonEscaped({&c, 1}, out);
+      return JsonStep::kMore;
+    }
   }
   out += '"';
   return EndItem();
@@ -143,6 +146,8 @@ JsonStep LiteralReader::ReadString(char c, std::string& out) {
 JsonStep LiteralReader::ReadEscape(char c, std::string& out) {
   static constexpr std::string_view kNames = "\\'\"abfnrtv", kMeanings = "\\'\"\a\b\f\n\r\t\v";
   state_ = State::kString;
+  const bool is_code = c == 'x' || c == 'u' || c == 'U' || (c >= '0' && c <= '7');
+  if (!is_code) surrogates_.End(out);
   if (const size_t at = kNames.find(c); at != std::string_view::npos) {
     AppendJsonEscaped(kMeanings.substr(at, 1), out);
   } else if (c == 'x' || c == 'u' || c == 'U') {
@@ -169,7 +174,7 @@ JsonStep LiteralReader::ReadCode(char c, std::string& out) {
   if (is_digit) code_ = code_ * base_ + digit;
   if (is_digit && --num_digits_ > 0) return JsonStep::kMore;
   std::string text;
-  AppendAsUtf8(code_, text);
+  surrogates_.Append(code_, text);
   AppendJsonEscaped(text, out);
   state_ = State::kString;
   return is_digit ? JsonStep::kMore : ReadString(c, out);

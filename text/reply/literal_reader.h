@@ -10,7 +10,7 @@
 
 namespace shortlist {
 
-/// How values are written that are no JSON.
+/// Notations of values other than JSON.
 enum class LiteralDialect {
   kPython,        // 'a', "b", True, None, (1, 2), {'k': 0}
   kGemma4,        // {k:<|"|>a<|"|>,n:[1]}: bare keys, strings between marks, no escapes
@@ -57,6 +57,7 @@ class LiteralReader {
   int num_digits_ = 0;  // to come of an escape
   int base_ = 16;
   uint32_t code_ = 0;
+  SurrogateJoiner surrogates_;
 };
 
 }  // namespace shortlist

@@ -58,9 +58,7 @@ void NamedCallReader::OnBegin(std::string_view) {
   state_ = State::kName;
   finder_ = MarkFinder({style_.name_end, style_.id_begin});
   has_begun_ = false;
-  name_.clear();
-  second_name_.clear();
-  id_.clear();
+  name_ = second_name_ = id_ = {};
   arguments_ = {};
 }
 
@@ -86,7 +84,7 @@ CallReader::Step NamedCallReader::Read(char c, PartWriter& writer) {
 CallReader::Step NamedCallReader::ReadName(char c) {
   std::string plain;
   const int mark = finder_.Read(c, plain);
-  if (!AppendToName(plain, name_)) {
+  if (!name_.Append(plain)) {
     std::string retry = plain + finder_.TakeHeld();
     held_.resize(held_.size() - retry.size());
     return Stop(std::move(retry));
@@ -101,7 +99,7 @@ CallReader::Step NamedCallReader::ReadName(char c) {
 CallReader::Step NamedCallReader::ReadId(char c) {
   std::string plain;
   const int mark = finder_.Read(c, plain);
-  if (!AppendToName(plain, id_)) {
+  if (!id_.Append(plain)) {
     held_.pop_back();
     return Stop(c);
   }
@@ -109,12 +107,6 @@ CallReader::Step NamedCallReader::ReadId(char c) {
 }
 
 CallReader::Step NamedCallReader::EndName() {
-  name_ = WholeName(name_);
-  id_ = WholeName(id_);
-  if (style_.name_is_id) {
-    id_ = name_;
-    name_ = NameOfId(id_);
-  }
   state_ = style_.has_fences ? State::kSecondName : State::kBeforeArguments;
   return Step::kMore;
 }
@@ -122,18 +114,17 @@ CallReader::Step NamedCallReader::EndName() {
 CallReader::Step NamedCallReader::ReadSecondName(char c, PartWriter& writer) {
   const bool has_name = !second_name_.empty();
   if (c == '{' || c == '`' || (has_name && IsWhiteSpace(c))) {
-    if (has_name) name_ = WholeName(second_name_);
     state_ = State::kBeforeArguments;
     return ReadBeforeArguments(c, writer);
   }
-  if (AppendToName({&c, 1}, second_name_)) return Step::kMore;
+  if (second_name_.Append({&c, 1})) return Step::kMore;
   held_.pop_back();
   return Stop(c);
 }
 
 CallReader::Step NamedCallReader::ReadBeforeArguments(char c, PartWriter& writer) {
   if (c == '{') {
-    if (name_.empty() || (known_only_ && !tools_->Has(name_))) {
+    if (name().empty() || (known_only_ && !tools_->Has(name()))) {
       held_.pop_back();
       return Stop(c);
     }
@@ -172,14 +163,19 @@ CallReader::Step NamedCallReader::ReadAfter(char c) {
 }
 
 void NamedCallReader::Finish(PartWriter& writer) {
-  if (state_ != State::kBeforeArguments || name_.empty()) return;
-  if (!known_only_ || tools_->Has(name_)) BeginCall(writer);
+  if (state_ != State::kBeforeArguments || name().empty()) return;
+  if (!known_only_ || tools_->Has(name())) BeginCall(writer);
+}
+
+std::string_view NamedCallReader::name() const {
+  if (style_.name_is_id) return NameOfId(name_.text());
+  return second_name_.empty() ? name_.text() : second_name_.text();
 }
 
 void NamedCallReader::BeginCall(PartWriter& writer) {
   has_begun_ = true;
   held_.clear();
-  writer.Call(name_, id_);
+  writer.Call(std::string(name()), std::string((style_.name_is_id ? name_ : id_).text()));
 }
 
 MistralCallReader::MistralCallReader(const ToolTypes* tools)

@@ -48,13 +48,14 @@ class NamedCallReader : public CallReader {
   Step ReadArguments(char c, PartWriter& writer);
   Step ReadAfter(char c);
   void BeginCall(PartWriter& writer);
+  std::string_view name() const;
 
   const NamedStyle& style_;
   const ToolTypes* tools_;
   State state_ = State::kName;
   MarkFinder finder_;
   bool has_begun_ = false;
-  std::string name_, second_name_, id_;
+  CallName name_, second_name_, id_;
   JsonArguments arguments_;
 };
 

@@ -18,6 +18,9 @@ struct Parameter {
   TagJson schema;  // with the definitions of the whole schema
   TypeBits types = 0;
   bool is_required = false;
+
+  bool may_be_string() const { return types == 0 || (types & kStringType) != 0; }
+  bool must_be_string() const { return types == kStringType; }
 };
 
 std::vector<Parameter> ParametersOf(const TagJson& schema) {
@@ -62,7 +65,7 @@ TagJson MarkedValue(const Parameter& parameter, std::string_view end) {
     for (const std::string& text : texts) values.push_back(ConstTag(text));
     return OrTag(std::move(values));
   }
-  if (parameter.types == kOtherType) return SchemaTag(parameter.schema);
+  if (!parameter.may_be_string()) return SchemaTag(parameter.schema);
   return AnyTextWithout(end);
 }
 
@@ -88,13 +91,13 @@ TagJson MarkedParameter(ToolFormat format, const Parameter* parameter) {
       break;
   }
   std::vector<TagJson> forms;
-  const TypeBits types = parameter == nullptr ? 0 : parameter->types;
+  const bool must_be_string = parameter != nullptr && parameter->must_be_string();
   for (const bool is_string : {true, false}) {
-    if (types == (is_string ? kOtherType : kStringType)) continue;
+    if (is_string ? parameter != nullptr && !parameter->may_be_string() : must_be_string) continue;
     const TagJson any_json =
         SchemaTag(parameter == nullptr ? TagJson::object() : parameter->schema);
     // A string's form has the text, whatever else the schema allows.
-    const TagJson text = types == kStringType ? value : AnyTextWithout(end);
+    const TagJson text = must_be_string ? value : AnyTextWithout(end);
     forms.push_back(BetweenTag(
         "<｜DSML｜parameter name=\"",
         SequenceTag({name, ConstTag(is_string ? "\" string=\"true\">" : "\" string=\"false\">"),
@@ -132,13 +135,26 @@ constexpr std::string_view kPythonRules =
     "escape ::= \"\\\\\" [\\\\'\"nrtbf]\n"
     "name ::= [A-Za-z_] [A-Za-z0-9_]*\n";
 
-// MARK stands for the mark around strings, which no string contains.
+// MARK stands for the mark around strings. TextRules() has the rule `text`.
 constexpr std::string_view kGemmaRules =
     "value ::= string | number | \"true\" | \"false\" | \"null\" | list | dict\n"
     "list ::= \"[\" (value (\",\" value)*)? \"]\"\n"
     "dict ::= \"{\" (name \":\" value (\",\" name \":\" value)*)? \"}\"\n"
-    "string ::= MARK ([^<])* MARK\n"
+    "string ::= MARK text MARK\n"
     "name ::= [A-Za-z_] [A-Za-z0-9_]*\n";
+
+// A rule "text" for any text without `mark`, which has "<" as its first byte and nowhere else.
+// After each "<" of a text, the rules text1, text2, ... read as much of the mark as follows it.
+std::string TextRules(std::string_view mark) {
+  std::string rules = "text ::= [^<]* (\"<\" text1?)*\n";
+  for (size_t i = 1; i < mark.size(); ++i) {
+    const std::string byte = mark[i] == '"' ? "\\\"" : std::string(1, mark[i]);
+    absl::StrAppend(&rules, "text", i, " ::= [^<", std::string(1, mark[i]), "] [^<]*");
+    if (i + 1 < mark.size()) absl::StrAppend(&rules, " | \"", byte, "\" text", i + 1, "?");
+    rules += '\n';
+  }
+  return rules;
+}
 
 // What differs between formats that write arguments in a list of names and literals.
 struct LiteralTexts {
@@ -163,6 +179,7 @@ LiteralTexts LiteralTextsOf(ToolFormat format) {
                      .equals = ":",
                      .string_mark = is_gemma4 ? "<|\"|>" : "<escape>",
                      .rules = absl::StrCat(std::string(kGemmaRules), std::string(kNumberRule))};
+  texts.rules += TextRules(texts.string_mark);
   const std::string quoted = is_gemma4 ? "\"<|\\\"|>\"" : "\"<escape>\"";
   for (size_t at; (at = texts.rules.find("MARK")) != std::string::npos;) {
     texts.rules.replace(at, 4, quoted);
@@ -176,7 +193,7 @@ TagJson LiteralValue(const LiteralTexts& texts, const Parameter& parameter) {
   if (type == "integer" || type == "number") return SchemaTag(parameter.schema);
   if (type == "boolean" && !texts.is_python) return RegexTag("true|false");
   if (type == "boolean") return RegexTag("True|False");
-  if (parameter.types == kStringType && texts.is_python) {
+  if (parameter.must_be_string() && texts.is_python) {
     std::vector<TagJson> values;
     for (const std::string& text : FixedTexts(parameter.schema)) {
       // JSON's escapes of printable texts are Python's too.
@@ -186,7 +203,7 @@ TagJson LiteralValue(const LiteralTexts& texts, const Parameter& parameter) {
     if (!values.empty()) return OrTag(std::move(values));
     return GrammarTag("root ::= string\n" + texts.rules);
   }
-  if (parameter.types == kStringType) {
+  if (parameter.must_be_string()) {
     return BetweenTag(texts.string_mark, MarkedValue(parameter, texts.string_mark),
                       texts.string_mark);
   }

@@ -11,7 +11,8 @@ namespace shortlist {
 /// GLM, MiniMax, DeepSeek V3.2, Gemma, and the formats that write Python. Arguments that are
 /// checked come in the schema's order. Their values fit their schemas, with two exceptions: a
 /// string is any text unless it has an "enum", and values of Python's and Gemma's own syntax are
-/// checked by their type alone.
+/// checked by their type alone. The names of its parameters must be such that
+/// CallReader::CanReadArgument() is true.
 TagJson ParameterCallTag(ToolFormat format, const CallableTool& tool);
 
 }  // namespace shortlist

@@ -1,6 +1,7 @@
 #include "text/reply/reply_format.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -152,13 +153,11 @@ std::string_view ToolFormatName(ToolFormat format) {
   return "none";
 }
 
-bool ParseToolFormat(std::string_view name, ToolFormat& format) {
+std::optional<ToolFormat> ParseToolFormat(std::string_view name) {
   for (const NamedFormat& named : kNames) {
-    if (named.name != name) continue;
-    format = named.format;
-    return true;
+    if (named.name == name) return named.format;
   }
-  return false;
+  return std::nullopt;
 }
 
 std::vector<std::string> ReplyMarks(const ReplyFormat& format) {

@@ -1,10 +1,12 @@
 #ifndef SHORTLIST_TEXT_REPLY_REPLY_FORMAT_H_
 #define SHORTLIST_TEXT_REPLY_REPLY_FORMAT_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -45,12 +47,13 @@ struct ReplyFormat {
   bool operator==(const ReplyFormat&) const = default;
 };
 
-/// The format that the source of a chat template speaks of. kNone where nothing matches.
+/// Returns the format whose marks occur in the source of a chat template; kNone if none does.
 ReplyFormat FindReplyFormat(std::string_view template_source);
 
-/// A short name for logs and flags ("hermes"), and its inverse; kNone: "none".
+/// A short name for logs and flags ("hermes"); kNone: "none".
 std::string_view ToolFormatName(ToolFormat format);
-bool ParseToolFormat(std::string_view name, ToolFormat& format);
+/// The format with this name; nullopt if there is none.
+std::optional<ToolFormat> ParseToolFormat(std::string_view name);
 
 /// The spellings by which a reply of this format is parsed, those of reasoning too. Where one of
 /// them is a control token, the text that ReplyParser reads must contain it.
@@ -71,20 +74,24 @@ struct CallRule {
   bool is_parallel = true;       // more than one call is allowed
 };
 
-/// A structural tag (grammar/structural_tag.h) for replies with such calls: {"type":
+/// Returns a structural tag (grammar/structural_tag.h) for replies with such calls: {"type":
 /// "structural_tag", "format": ...}. Free text goes on until a call's beginning; from there on the
 /// name is that of a tool, and the arguments fit its parameters (`strict`, or is_required), or are
 /// any JSON object. Where the format does not write JSON, a string is any text unless it has an
 /// "enum", and Python's and Gemma's lists and dictionaries are checked by their type alone. Calls
 /// that Llama 4 writes without a mark are constrained only if required. With kNone, required calls
 /// are one JSON array of {"name", "parameters"}, and others are not constrained (null); so are
-/// rules without tools.
-nlohmann::ordered_json CallTag(const ReplyFormat& format, ReplyStart start, const CallRule& rule);
+/// rules without tools. InvalidArgument, naming the tool and the property, if arguments must fit
+/// parameters with a name that the format cannot write.
+absl::StatusOr<nlohmann::ordered_json> CallTag(const ReplyFormat& format, ReplyStart start,
+                                               const CallRule& rule);
 
-/// A structural tag for replies whose answer, after the reasoning, follows `answer`: a format of
-/// structural tags, e.g. {"type": "json_schema", "json_schema": ...}.
+/// Returns a structural tag for replies whose answer, after the reasoning, follows `answer`: a
+/// format of structural tags, e.g. {"type": "json_schema", "json_schema": ...}. `calls`, a format
+/// too, stands for calls that may be made in place of the answer; null: none.
 nlohmann::ordered_json AnswerTag(const ReplyFormat& format, ReplyStart start,
-                                 const nlohmann::ordered_json& answer);
+                                 const nlohmann::ordered_json& answer,
+                                 const nlohmann::ordered_json& calls = nullptr);
 
 }  // namespace shortlist
 

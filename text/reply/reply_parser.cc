@@ -16,17 +16,18 @@ namespace shortlist {
 struct ReplyParser::State {
   explicit State(const Options& options) : tools(options.tools), writer(options.is_single) {
     if (options.format.tools == ToolFormat::kHarmony && !options.is_call_array) {
-      reader = std::make_unique<HarmonyReader>(options.start,
-                                               options.tools.is_null() ? nullptr : &tools);
+      reader = std::make_unique<HarmonyReader>(options, options.tools.is_null() ? nullptr : &tools);
       return;
     }
-    std::unique_ptr<CallReader> calls;
+    std::unique_ptr<CallReader> calls, fenced_calls;
     if (options.is_call_array) {
       calls = MakeCallArrayReader(tools);
     } else if (!options.tools.is_null()) {
       calls = MakeCallReader(options.format.tools, tools);
+      fenced_calls = MakeFencedCallReader(options.format.tools, tools);
     }
-    reader = std::make_unique<MarkedReplyReader>(options, std::move(calls));
+    reader =
+        std::make_unique<MarkedReplyReader>(options, std::move(calls), std::move(fenced_calls));
   }
 
   const ToolTypes tools;

@@ -36,6 +36,8 @@ struct ReplyPart {
 /// - A call is reported by its marks, whatever its name, as other engines do. Without a mark (Llama
 ///   3, Llama 4) and within the reasoning, its name must be a tool's. Such a call within the
 ///   reasoning ends the reasoning.
+/// - In formats whose calls are JSON, an answer may be one block of Markdown that contains calls.
+///   See FencedCallReader.
 /// - Arguments may be missing or null ({}), or an object's text in a string. Anything else that is
 ///   no object makes the call content. Control characters in JSON strings become escapes.
 /// - A reply that ends within a call: if the name is certain, the call has the arguments so far,
@@ -50,7 +52,8 @@ class ReplyParser {
     // OpenAI's "tools": the types of arguments in formats that do not write JSON. Null: calls are
     // not parsed, they are content. Read in the constructor.
     nlohmann::ordered_json tools;
-    bool is_single = false;  // calls after the first are dropped
+    bool is_single = false;             // calls after the first are dropped
+    bool reasoning_is_content = false;  // reasoning is content, with its marks
     // The reply follows CallTag() with ToolFormat::kNone: a JSON array of calls.
     bool is_call_array = false;
   };

@@ -28,8 +28,10 @@ class ReplyReader {
 /// reasoning ends the reasoning.
 class MarkedReplyReader : public ReplyReader {
  public:
-  /// `calls` null: there are none.
-  MarkedReplyReader(const ReplyParser::Options& options, std::unique_ptr<CallReader> calls);
+  /// calls: null if there are none. fenced_calls: reads an answer without marks and calls; null if
+  /// such an answer is content.
+  MarkedReplyReader(const ReplyParser::Options& options, std::unique_ptr<CallReader> calls,
+                    std::unique_ptr<CallReader> fenced_calls);
 
   void Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
@@ -41,16 +43,18 @@ class MarkedReplyReader : public ReplyReader {
 
   void Text(std::string_view text, PartWriter& writer);
   void OnMark(const std::string& mark, int index, PartWriter& writer);
+  CallReader* BareReader(char c, const PartWriter& writer) const;
+  void BeginCall(CallReader* reader, std::string_view mark, bool known_only);
   void ReadCall(char c, PartWriter& writer);
 
-  std::unique_ptr<CallReader> calls_;
+  const std::unique_ptr<CallReader> calls_, fenced_calls_;
+  CallReader* call_ = nullptr;  // reads a call; null: outside of calls
   CallReader::Beginnings beginnings_;
   std::vector<std::string> marks_;
   MarkFinder finder_;
   bool may_reason_;
   bool in_reasoning_;
-  bool ended_by_call_ = false;  // the reasoning: its end mark says nothing any more
-  bool in_call_ = false;
+  bool ended_by_call_ = false;  // A call ended the reasoning: ignore the next end mark.
 };
 
 /// The dropped marks around the answer of formats that have such marks (Cohere).

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "text/reply/parameter_tags.h"
+#include "text/reply/tool_types.h"
 
 namespace shortlist {
 namespace {
@@ -88,17 +89,15 @@ std::vector<CallableTool> CallableTools(const CallRule& rule) {
   std::vector<CallableTool> tools;
   if (!rule.tools.is_array()) return tools;
   for (const TagJson& item : rule.tools) {
-    const TagJson function = item.is_object() ? item.value("function", TagJson()) : TagJson();
-    if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
-      continue;
-    }
-    CallableTool tool{.name = function["name"].get<std::string>()};
-    tool.is_checked =
-        rule.is_required || (function.contains("strict") && function["strict"] == true);
+    const TagJson* const function = FunctionOf(item);
+    if (function == nullptr) continue;
+    CallableTool tool{.name = function->at("name").get<std::string>()};
+    tool.is_checked = rule.is_required || function->value("strict", TagJson()) == true;
+    const TagJson parameters = function->value("parameters", TagJson());
     if (!tool.is_checked) {
       tool.parameters = {{"type", "object"}};
-    } else if (function.contains("parameters") && !function["parameters"].is_null()) {
-      tool.parameters = function["parameters"];
+    } else if (!parameters.is_null()) {
+      tool.parameters = parameters;
     } else {
       tool.parameters = {
           {"type", "object"}, {"properties", TagJson::object()}, {"additionalProperties", false}};

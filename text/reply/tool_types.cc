@@ -1,5 +1,6 @@
 #include "text/reply/tool_types.h"
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,8 +16,32 @@ using Json = nlohmann::ordered_json;
 constexpr int kMaxSchemaDepth = 8;  // of references and alternatives that are followed
 
 TypeBits TypeNamed(const Json& type) {
-  if (!type.is_string()) return kStringType | kOtherType;
-  return type == "string" ? kStringType : kOtherType;
+  static const std::map<std::string_view, TypeBits> kTypes = {
+      {"string", kStringType},   {"null", kNullType},     {"boolean", kBooleanType},
+      {"integer", kIntegerType}, {"number", kNumberType}, {"array", kArrayType},
+      {"object", kObjectType}};
+  if (!type.is_string()) return kStringType | kOtherTypes;
+  const auto found = kTypes.find(type.get_ref<const std::string&>());
+  return found == kTypes.end() ? kOtherTypes : found->second;
+}
+
+TypeBits TypeOfValue(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::string:
+      return kStringType;
+    case Json::value_t::null:
+      return kNullType;
+    case Json::value_t::boolean:
+      return kBooleanType;
+    case Json::value_t::number_float:
+      return kFractionType;
+    case Json::value_t::array:
+      return kArrayType;
+    case Json::value_t::object:
+      return kObjectType;
+    default:
+      return kIntegerType;
+  }
 }
 
 TypeBits TypesAt(const Json& schema, const Json& root, int depth) {
@@ -28,10 +53,10 @@ TypeBits TypesAt(const Json& schema, const Json& root, int depth) {
     return types;
   }
   if (const auto value = schema.find("const"); value != schema.end()) {
-    return value->is_string() ? kStringType : kOtherType;
+    return TypeOfValue(*value);
   }
   if (const auto values = schema.find("enum"); values != schema.end() && values->is_array()) {
-    for (const Json& value : *values) types |= value.is_string() ? kStringType : kOtherType;
+    for (const Json& value : *values) types |= TypeOfValue(value);
     return types;
   }
   if (const auto ref = schema.find("$ref"); ref != schema.end() && ref->is_string()) {
@@ -57,6 +82,29 @@ TypeBits TypesAt(const Json& schema, const Json& root, int depth) {
   return types;
 }
 
+// Returns true if JSON with such a value may stand where `types` are allowed.
+bool MayBe(std::string_view json, TypeBits types) {
+  if (types == 0 || (types & kStringType) == 0) return true;
+  // Not the JSON library's own value: a number beyond its range has no type there.
+  const char first = json.front();
+  const bool is_fraction = json.find_first_of(".eE") != std::string_view::npos;
+  switch (first) {
+    case '"':
+      return true;
+    case '{':
+      return (types & kObjectType) != 0;
+    case '[':
+      return (types & kArrayType) != 0;
+    case 'n':
+      return (types & kNullType) != 0;
+    case 't':
+    case 'f':
+      return (types & kBooleanType) != 0;
+    default:
+      return (types & (is_fraction ? kFractionType : kIntegerType)) != 0;
+  }
+}
+
 // `text` as JSON, without white space around it; empty where it is none.
 std::string_view AsJson(std::string_view text) {
   const size_t first = text.find_first_not_of(kWhiteSpace);
@@ -74,22 +122,33 @@ TypeBits TypesOfSchema(const Json& schema, const Json& root) {
   return TypesAt(schema, root, /*depth=*/0);
 }
 
+const Json* FunctionOf(const Json& tool) {
+  if (!tool.is_object()) return nullptr;
+  const auto function = tool.find("function");
+  if (function == tool.end() || !function->is_object()) return nullptr;
+  const auto name = function->find("name");
+  return name != function->end() && name->is_string() ? &*function : nullptr;
+}
+
 ToolTypes::ToolTypes(const Json& tools) {
   if (!tools.is_array()) return;
   for (const Json& tool : tools) {
-    const Json function = tool.is_object() ? tool.value("function", Json()) : Json();
-    if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
-      continue;
-    }
-    auto& types = tools_[function["name"].get<std::string>()];
-    const auto parameters = function.find("parameters");
-    if (parameters == function.end() || !parameters->is_object()) continue;
+    const Json* const function = FunctionOf(tool);
+    if (function == nullptr) continue;
+    auto& types = tools_[function->at("name").get<std::string>()];
+    const auto parameters = function->find("parameters");
+    if (parameters == function->end() || !parameters->is_object()) continue;
     const auto properties = parameters->find("properties");
     if (properties == parameters->end() || !properties->is_object()) continue;
     for (const auto& [name, schema] : properties->items()) {
       types[name] = TypesOfSchema(schema, *parameters);
     }
   }
+}
+
+bool ToolTypes::HasPrefix(std::string_view text) const {
+  const auto next = tools_.lower_bound(text);
+  return next != tools_.end() && next->first.compare(0, text.size(), text) == 0;
 }
 
 TypeBits ToolTypes::TypesOf(std::string_view tool, std::string_view parameter) const {
@@ -110,7 +169,7 @@ void ValueWriter::Write(std::string_view text, std::string& json) {
 
 void ValueWriter::End(std::string& json) {
   if (!is_string_) {
-    if (const std::string_view value = AsJson(text_); !value.empty()) {
+    if (const std::string_view value = AsJson(text_); !value.empty() && MayBe(value, types_)) {
       json += value;
       return;
     }

@@ -11,12 +11,6 @@
 #include "text/reply/json_scanner.h"
 
 namespace shortlist {
-namespace {
-
-constexpr size_t kMaxKeyBytes = 256;
-
-}  // namespace
-
 const XmlStyle& XmlStyleOf(ToolFormat format) {
   static const XmlStyle kQwen3Coder = {.section_begins = {"<tool_call>", "<seed:tool_call>"},
                                        .section_ends = {"</tool_call>", "</seed:tool_call>"},
@@ -82,6 +76,11 @@ std::vector<std::string> XmlCallReader::marks() const {
   return marks;
 }
 
+bool XmlCallReader::CanReadArgument(std::string_view name) const {
+  return name.size() <= kMaxCallNameBytes && name.find('\n') == std::string_view::npos &&
+         (std::string(name) + style_.key_end).find(style_.key_end) == name.size();
+}
+
 void XmlCallReader::Expect(State state, std::vector<std::string> marks) {
   state_ = state;
   finder_ = MarkFinder(std::move(marks));
@@ -104,7 +103,7 @@ void XmlCallReader::ExpectCall() {
 }
 
 void XmlCallReader::ExpectName() {
-  name_.clear();
+  name_ = {};
   Expect(State::kName, style_.name_end.empty()
                            ? std::vector<std::string>{style_.key_begin, style_.call_end}
                            : std::vector<std::string>{style_.name_end});
@@ -157,18 +156,17 @@ CallReader::Step XmlCallReader::ReadBetween(int mark) {
 }
 
 CallReader::Step XmlCallReader::ReadName(int mark, PartWriter& writer) {
-  const bool is_name = AppendToName(plain_, name_);
-  const std::string_view name = WholeName(name_);
+  const bool is_name = name_.Append(plain_);
+  const std::string_view name = name_.text();
   const bool is_over = mark != MarkFinder::kNone;
   if (!is_name || (is_over && (name.empty() || (known_only_ && !tools_->Has(name))))) {
     return StopAtText();
   }
   if (!is_over) return Step::kMore;
-  name_ = name;
   held_.clear();
   has_begun_ = true;
   has_parameters_ = false;
-  writer.Call(name_, /*id=*/"");
+  writer.Call(std::string(name), /*id=*/"");
   ExpectParameters();
   // Where no mark of its own ends the name, that mark says what follows it.
   plain_.clear();
@@ -194,7 +192,7 @@ CallReader::Step XmlCallReader::ReadParameters(int mark, PartWriter& writer) {
 
 CallReader::Step XmlCallReader::ReadKey(int mark, PartWriter& writer) {
   key_ += plain_;
-  if (key_.size() > kMaxKeyBytes || key_.find('\n') != std::string::npos) {
+  if (key_.size() > kMaxCallNameBytes || key_.find('\n') != std::string::npos) {
     EndCall(writer);
     return Stop(style_.key_begin + key_ + finder_.TakeHeld());
   }
@@ -210,7 +208,7 @@ CallReader::Step XmlCallReader::ReadKey(int mark, PartWriter& writer) {
 
 CallReader::Step XmlCallReader::ReadType(int mark, PartWriter& writer) {
   type_ += plain_;
-  if (type_.size() > kMaxKeyBytes) {
+  if (type_.size() > kMaxCallNameBytes) {
     EndCall(writer);
     return Stop(type_ + finder_.TakeHeld());
   }
@@ -219,9 +217,9 @@ CallReader::Step XmlCallReader::ReadType(int mark, PartWriter& writer) {
 }
 
 void XmlCallReader::BeginValue() {
-  TypeBits types = tools_->TypesOf(name_, key_);
+  TypeBits types = tools_->TypesOf(name_.text(), key_);
   if (style_.has_type && type_.find("string=\"true\"") != std::string::npos) types = kStringType;
-  if (style_.has_type && type_.find("string=\"false\"") != std::string::npos) types = kOtherType;
+  if (style_.has_type && type_.find("string=\"false\"") != std::string::npos) types = kOtherTypes;
   value_.emplace(types);
   at_value_begin_ = style_.has_line_breaks;
   has_line_feed_ = false;

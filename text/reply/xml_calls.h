@@ -33,6 +33,7 @@ class XmlCallReader : public CallReader {
 
   Beginnings beginnings() const override;
   std::vector<std::string> marks() const override;
+  bool CanReadArgument(std::string_view name) const override;
   Step Read(char c, PartWriter& writer) override;
   void Finish(PartWriter& writer) override;
 
@@ -64,7 +65,8 @@ class XmlCallReader : public CallReader {
   bool has_begun_ = false;  // a call that has not ended
   bool has_call_ = false;   // in the section
   bool has_parameters_ = false;
-  std::string name_, key_, type_;
+  CallName name_;
+  std::string key_, type_;
   std::optional<ValueWriter> value_;
   std::string json_;  // arguments to hand on
   bool at_value_begin_ = false;

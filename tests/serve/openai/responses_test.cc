@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "serve/openai/response_writer.h"
 #include "tests/serve/serve_fixture.h"
 
 namespace shortlist {
@@ -93,6 +95,22 @@ TEST_F(ResponsesTest, StreamSendsTypedEventsInOrder) {
   EXPECT_EQ(text, ChatText(json::array({Message("user", "Hello")}), 12));
   EXPECT_EQ(last["response"]["output"][0]["content"][0]["text"], text);
   EXPECT_EQ(last["response"]["usage"]["output_tokens"], 12);
+}
+
+TEST(ResponseWriterTest, LastItemOfFailedResponseIsIncomplete) {
+  const ReplyPlan plan;
+  ResponseWriter writer(plan, {.rid = "1", .model = "demo", .echoed = json::object()});
+  std::string events = writer.Events({.text = "Hel", .tokens = {{.text = "Hel"}}});
+  EXPECT_THAT(events, HasSubstr("\"status\":\"in_progress\""));
+  events = writer.Events({.finished = true, .status = absl::InternalError("broken")});
+  EXPECT_THAT(events, testing::Not(HasSubstr("response.output_item.done")));
+  const size_t at = events.find("data: ");
+  ASSERT_NE(at, std::string::npos);
+  const json last = json::parse(events.substr(at + 6));
+  EXPECT_EQ(last["type"], "response.failed");
+  EXPECT_EQ(last["response"]["error"]["message"], "broken");
+  ASSERT_EQ(last["response"]["output"].size(), 1u);
+  EXPECT_EQ(last["response"]["output"][0]["status"], "incomplete");
 }
 
 TEST_F(ResponsesTest, UnsupportedFieldsAreRejectedByName) {

@@ -194,6 +194,70 @@ TEST_F(ToolCallsTest, ReasoningIsToldApart) {
   EXPECT_EQ(Choice(body)["message"]["content"], "<think>\nHm.\n</think>\n\nSeven.");
 }
 
+TEST_F(ToolCallsTest, HarmonyReasoningMayStayInContent) {
+  StartWith(
+      "{% if tools %}{% endif %}{% for m in messages %}<|start|>{{ m.role }}<|message|>"
+      "{{ m.content }}<|end|>{% endfor %}<|start|>assistant{# <|channel|> #}");
+  engine_.Say(
+      "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>"
+      "Seven.");
+  json body = Chat();
+  json message = Choice(body)["message"];
+  EXPECT_EQ(message["content"], "Seven.");
+  EXPECT_EQ(message["reasoning"], "Hm.");
+  body["separate_reasoning"] = false;
+  for (const bool has_tools : {true, false}) {
+    if (!has_tools) body.erase("tools");
+    message = Choice(body)["message"];
+    EXPECT_EQ(message["content"], "<|channel|>analysis<|message|>Hm.<|end|>Seven.");
+    EXPECT_FALSE(message.contains("reasoning"));
+  }
+}
+
+TEST_F(ToolCallsTest, CallsInBlockOfMarkdownAreRead) {
+  StartWith();
+  const std::string call = "{\"name\": \"tide\", \"arguments\": {\"port\": \"Brest\"}}";
+  engine_.Say("```json\n" + call + "\n```\n");
+  json choice = Choice(Chat());
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+  EXPECT_EQ(choice["message"]["content"], nullptr);
+  EXPECT_EQ(choice["message"]["tool_calls"][0]["function"]["arguments"], "{\"port\": \"Brest\"}");
+  std::string streamed, finish;
+  for (const json& event : Events("/v1/chat/completions", Chat())) {
+    const json& delta = event["choices"][0]["delta"];
+    EXPECT_EQ(delta.value("content", json("")), "") << delta;
+    for (const json& part : delta.value("tool_calls", json::array())) {
+      streamed += part["function"].value("name", "") + part["function"].value("arguments", "");
+    }
+    if (!event["choices"][0]["finish_reason"].is_null()) {
+      finish = event["choices"][0]["finish_reason"];
+    }
+  }
+  EXPECT_EQ(streamed, "tide{\"port\": \"Brest\"}");
+  EXPECT_EQ(finish, "tool_calls");
+
+  const std::string answer = "```json\n" + call + "\n```\nis how to call it.";
+  engine_.Say(answer);
+  choice = Choice(Chat());
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(choice["message"]["content"], answer);
+}
+
+TEST_F(ToolCallsTest, PropertiesThatTheFormatCannotNameAreRejected) {
+  StartWith("{% if tools %}{% endif %}{# <function= <parameter= #}{{ messages[0].content }}");
+  json body = Chat();
+  body["tools"][0]["function"]["parameters"]["properties"]["a>b"] = {{"type", "string"}};
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  body["tool_choice"] = "required";
+  HttpReply reply = Connect().Post("/v1/chat/completions", body);
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.Json()["error"]["param"], "tools");
+  EXPECT_THAT(std::string(reply.Json()["error"]["message"]), testing::HasSubstr("`a>b`"));
+  body["tool_choice"] = "auto";
+  body["response_format"] = {{"type", "json_object"}};
+  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 400);
+}
+
 TEST_F(ToolCallsTest, PromptOpensOrRulesOutReasoning) {
   StartWith();
   engine_.Say("Hm.\n</think>\n\nSeven.");

@@ -203,16 +203,30 @@ TEST_F(ToolsTest, ToolsThatCannotBeCalledAreRejectedByName) {
   const std::pair<const char*, json> tools[] = {
       {"tools[0].type", {{"type", "custom"}, {"custom", {{"name", "f"}}}}},
       {"tools[0].function", {{"type", "function"}}},
+      {"tools[0].function", {{"type", "function"}, {"function", "s"}}},
       {"tools[0].function.name", {{"type", "function"}, {"function", {{"name", "a b"}}}}},
       {"tools[0].function.name", {{"type", "function"}, {"function", {{"name", ""}}}}},
       {"tools[0].function.parameters",
        {{"type", "function"}, {"function", {{"name", "f"}, {"parameters", 1}}}}}};
   for (const auto& [param, tool] : tools) {
     json body = Chat();
-    body["tool_choice"] = "auto";
     body["tools"] = {tool};
-    EXPECT_EQ(Error(body)["param"], param) << tool;
+    for (const json& choice :
+         {json("auto"), json("required"), json{{"type", "function"}, {"name", "f"}},
+          json{{"type", "function"}, {"function", {{"name", "f"}}}}}) {
+      body["tool_choice"] = choice;
+      EXPECT_EQ(Error(body)["param"], param) << tool << choice;
+    }
   }
+}
+
+TEST_F(ToolsTest, ErrorShowsBeginningOfLongName) {
+  StartWith(kToolTemplate);
+  json body = Chat();
+  body["tool_choice"] = {{"type", "function"}, {"name", std::string(100'000, 'x')}};
+  const std::string message = Error(body)["message"];
+  EXPECT_THAT(message, HasSubstr("no tool has the name `xxx"));
+  EXPECT_LT(message.size(), 300u);
 }
 
 /// Calls are looked for only in a format that is known.

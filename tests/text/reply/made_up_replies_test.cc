@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,9 @@ ToolFormat FormatNamed(const std::string& name) {
       {"granite31", ToolFormat::kGranite},
       {"granite_20b_fc", ToolFormat::kGranite}};
   if (const auto found = kOthers.find(name); found != kOthers.end()) return found->second;
-  ToolFormat format = ToolFormat::kNone;
-  EXPECT_TRUE(ParseToolFormat(name, format)) << name;
-  return format;
+  const std::optional<ToolFormat> format = ParseToolFormat(name);
+  EXPECT_TRUE(format.has_value()) << name;
+  return format.value_or(ToolFormat::kNone);
 }
 
 TEST(MadeUpRepliesTest, PartsAreTheGivenOnes) {
@@ -58,10 +59,12 @@ TEST(MadeUpRepliesTest, PartsAreTheGivenOnes) {
     EXPECT_EQ(joined.content, reply["content"].get<std::string>());
     EXPECT_EQ(joined.reasoning,
               reply["reasoning"].is_null() ? "" : reply["reasoning"].get<std::string>());
+    // There, a call that was cut does not count.
+    const bool is_cut = reply["note"].get<std::string>().starts_with("cut at");
     Json calls = Json::array();
     for (const JoinedReply::Call& call : joined.calls) {
-      // A call that was cut does not count there.
-      if (!Json::accept(call.arguments)) continue;
+      if (is_cut && !Json::accept(call.arguments)) continue;
+      ASSERT_TRUE(Json::accept(call.arguments)) << call.arguments;
       calls.push_back({{"name", call.name}, {"arguments", Json::parse(call.arguments)}});
     }
     // By its own braces, the second argument of this reply is a member of the first one.

@@ -23,7 +23,8 @@ const nlohmann::ordered_json& TestTools() {
   static const auto tools = nlohmann::ordered_json::parse(R"([
     {"type": "function", "function": {"name": "weather", "parameters": {"type": "object",
       "properties": {"city": {"type": "string"}, "days": {"type": "integer"},
-                     "flag": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}},
+                     "flag": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+                     "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
       "required": ["city"], "additionalProperties": false}}},
     {"type": "function", "function": {"name": "sum", "parameters": {"type": "object",
       "properties": {"xs": {"$ref": "#/$defs/List"}}, "required": ["xs"],

@@ -35,8 +35,8 @@ void PrintTo(const ReplyCase& reply_case, std::ostream* out);
 
 const std::vector<ReplyCase>& ReplyCases();
 
-/// weather(city: string, days: integer, flags: boolean or null), sum(xs: array), say(text: string),
-/// any() without parameters.
+/// weather(city: string, days: integer, flag: boolean or null, note: string or null),
+/// sum(xs: array), say(text: string), any() without parameters.
 const nlohmann::ordered_json& TestTools();
 
 /// The format with the marks of reasoning that its models use.

@@ -1,6 +1,7 @@
 #include "text/reply/reply_format.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,13 +15,9 @@ namespace {
 TEST(ReplyFormatTest, NamesAreInverse) {
   for (int i = 0; i <= static_cast<int>(ToolFormat::kOlmo3); ++i) {
     const auto format = static_cast<ToolFormat>(i);
-    ToolFormat parsed = ToolFormat::kNone;
-    EXPECT_TRUE(ParseToolFormat(ToolFormatName(format), parsed));
-    EXPECT_EQ(parsed, format);
+    EXPECT_EQ(ParseToolFormat(ToolFormatName(format)), format);
   }
-  ToolFormat format = ToolFormat::kGlm;
-  EXPECT_FALSE(ParseToolFormat("Hermes", format));
-  EXPECT_EQ(format, ToolFormat::kGlm);
+  EXPECT_EQ(ParseToolFormat("Hermes"), std::nullopt);
 }
 
 TEST(ReplyFormatTest, TemplatesTellTheToolFormat) {

@@ -61,6 +61,73 @@ TEST(ReplyParserTest, SingleDropsFurtherCalls) {
             (JoinedReply{"a", "", {{"any", "{}", ""}}}));
 }
 
+TEST(ReplyParserTest, LongNamesAreContent) {
+  const std::string longest(256, 'n');
+  const auto is_call = [](ToolFormat format, const std::string& text) {
+    const JoinedReply joined = ParseReply(OptionsOf(format, ReplyStart::kMayReason), text);
+    return joined.calls.size() == 1 && joined.content.empty();
+  };
+  for (const bool fits : {true, false}) {
+    const std::string name = longest + (fits ? "" : "n");
+    EXPECT_EQ(is_call(ToolFormat::kHermes, "<tool_call>{\"name\": \"" + name + "\"}</tool_call>"),
+              fits);
+    EXPECT_EQ(is_call(ToolFormat::kHermes,
+                      "<tool_call>{\"id\": \"" + name + "\", \"name\": \"any\"}</tool_call>"),
+              fits);
+    EXPECT_EQ(is_call(ToolFormat::kHarmony, "<|channel|>commentary to=functions." + name +
+                                                " <|constrain|>json<|message|>{}<|call|>"),
+              fits);
+    EXPECT_EQ(is_call(ToolFormat::kMistralArgs, "[TOOL_CALLS]" + name + "[ARGS]{}"), fits);
+    EXPECT_EQ(is_call(ToolFormat::kQwen3Coder, "<function=" + name + ">\n</function>"), fits);
+    EXPECT_EQ(is_call(ToolFormat::kOlmo3, "<function_calls>" + name + "()</function_calls>"), fits);
+  }
+}
+
+TEST(ReplyParserTest, LastIdBeforeArgumentsCounts) {
+  const ReplyParser::Options options = OptionsOf(ToolFormat::kHermes, ReplyStart::kMayReason);
+  EXPECT_EQ(ParseReply(options, R"(<tool_call>{"id": "a", "name": "any", "id": "b",)"
+                                R"("arguments": {}, "id": "c"}</tool_call>)"),
+            (JoinedReply{"", "", {{"any", "{}", "b"}}}));
+}
+
+TEST(ReplyParserTest, PythonEscapesJoinSurrogates) {
+  const ReplyParser::Options options = OptionsOf(ToolFormat::kOlmo3, ReplyStart::kMayReason);
+  const auto argument = [&](const std::string& text) {
+    const std::string reply = "<function_calls>\nsay(text='" + text + "')\n</function_calls>";
+    const JoinedReply joined = ParseReply(options, reply);
+    std::vector<size_t> cuts(reply.size());
+    std::iota(cuts.begin(), cuts.end(), 0);
+    EXPECT_EQ(ParseReply(options, reply, cuts), joined);
+    return joined.calls.size() == 1 ? joined.calls[0].arguments : "no call";
+  };
+  EXPECT_EQ(argument(R"(\ud83d\ude00)"), R"({"text": "😀"})");
+  EXPECT_EQ(argument(R"(\U0001f600)"), R"({"text": "😀"})");
+  EXPECT_EQ(argument(R"(\ud83d)"), R"({"text": "�"})");
+  EXPECT_EQ(argument(R"(\ud83dx\ude00)"), R"({"text": "�x�"})");
+  EXPECT_EQ(argument(R"(\ud83d\n\ude00)"), R"({"text": "�\n�"})");
+  EXPECT_EQ(argument(R"(\ud83d\ud83d\ude00)"), R"({"text": "�😀"})");
+}
+
+TEST(ReplyParserTest, ReasoningMayBeContent) {
+  ReplyParser::Options options = OptionsOf(ToolFormat::kHermes, ReplyStart::kMayReason);
+  options.reasoning_is_content = true;
+  const std::string call = "<tool_call>{\"name\": \"any\"}</tool_call>";
+  EXPECT_EQ(ParseReply(options, "<think>\nHm.</think>\n\nYes. " + call),
+            (JoinedReply{"<think>\nHm.</think>\n\nYes.", "", {{"any", "{}", ""}}}));
+  options.start = ReplyStart::kReasoning;
+  EXPECT_EQ(ParseReply(options, "Hm.</think>Yes."), (JoinedReply{"Hm.</think>Yes.", "", {}}));
+
+  options.format = {.tools = ToolFormat::kHarmony};
+  EXPECT_EQ(ParseReply(options, "Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes."),
+            (JoinedReply{"Hm.<|end|>Yes.", "", {}}));
+  options.start = ReplyStart::kMayReason;
+  const std::string reasoning = "<|channel|>analysis<|message|>Hm.<|end|>";
+  EXPECT_EQ(
+      ParseReply(options, reasoning + "<|start|>assistant<|channel|>commentary "
+                                      "to=functions.any <|constrain|>json<|message|>{}<|call|>"),
+      (JoinedReply{reasoning, "", {{"any", "{}", ""}}}));
+}
+
 TEST(ReplyParserTest, CallArray) {
   ReplyParser::Options options = OptionsOf(ToolFormat::kNone, ReplyStart::kMayReason);
   options.is_call_array = true;

@@ -34,6 +34,7 @@ class ReplyRobustnessTest : public testing::TestWithParam<ToolFormat> {
             .start = static_cast<ReplyStart>(Draw(3)),
             .tools = TestTools(),
             .is_single = Draw(4) == 0,
+            .reasoning_is_content = Draw(4) == 0,
             .is_call_array = GetParam() == ToolFormat::kNone && Draw(2) == 0};
   }
 
@@ -86,6 +87,7 @@ TEST_P(ReplyRobustnessTest, RandomMarksAndTexts) {
                             "\xF0",
                             "\x01",
                             "```json\n",
+                            "```json\n{\"name\": \"any\", \"arguments\": {",
                             "to=functions.any",
                             "functions.any:0",
                             "analysis",
