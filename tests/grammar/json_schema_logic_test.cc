@@ -41,6 +41,44 @@ TEST(JsonSchemaLogicTest, OneOfNeedsOptionsThatExcludeEachOther) {
               "no negation");
 }
 
+/// A proof that options exclude each other may not rest on values that only the grammar leaves out.
+TEST(JsonSchemaLogicTest, OneOfRejectsWhatTwoOptionsAccept) {
+  ExpectError(R"({"type": "array", "oneOf": [{"not": {"const": []}}, {"minItems": 1}]})",
+              "no value");
+  ExpectExactly(R"({"type": "array", "oneOf": [{"not": {"const": []}}, {"minItems": 2}]})", {"[1]"},
+                {"[]", "[1,1]"});
+  ExpectExactly(R"({"type": "object", "oneOf": [{"not": {"const": {}}}, {"minProperties": 2}],
+                    "properties": {"a": {}, "b": {}}, "additionalProperties": false})",
+                {R"({"a":1})"}, {"{}", R"({"a":1,"b":1})"});
+  ExpectError(
+      R"({"type": "integer", "oneOf": [{"multipleOf": 997}, {"minimum": 1000000000000000}]})",
+      "no negation");
+  ExpectExactly(R"({"type": "number", "oneOf": [
+                    {"minimum": 0, "exclusiveMaximum": 0.2},
+                    {"exclusiveMinimum": 0.1, "maximum": 100000000000000}]})",
+                {"0.1", "0.2", "0.05"}, {"0.15", "-1"});
+  ExpectError(R"({"type": "number", "oneOf": [{"not": {"enum": [1, 2, 3, 4, 5, 6, 7, 8, 9]}},
+                                              {"minimum": 100}]})",
+              "has no negation");
+  ExpectError(R"({"type": "string", "oneOf": [{"format": "time"}, {"pattern": "^[0-9:]+z$"}]})",
+              "has no negation");
+  ExpectError(R"({"oneOf": [{"type": "string", "format": "time"}, {"const": "12:00:00z"}]})",
+              "not supported inside not, if and oneOf");
+}
+
+TEST(JsonSchemaLogicTest, OneOfOfRangesThatExcludeEachOther) {
+  ExpectExactly(R"({"type": "integer", "oneOf": [{"exclusiveMaximum": 5, "multipleOf": 3},
+                                                 {"exclusiveMinimum": 4, "multipleOf": 2}]})",
+                {"-3", "3", "6"}, {"4", "9", "5"});
+  ExpectExactly(R"({"type": "number", "oneOf": [{"maximum": -1.5, "multipleOf": 0.5},
+                                                {"exclusiveMinimum": -1.5, "multipleOf": 0.25}]})",
+                {"-1.5", "-1.25", "0"}, {"-1.75", "-1.4"});
+  ExpectExactly(R"({"oneOf": [{"type": "integer", "maximum": -0.5, "multipleOf": 2},
+                              {"type": "integer", "minimum": -0.5, "multipleOf": 3},
+                              {"type": "string", "format": "ipv4"}]})",
+                {"-2", "0", "3", "\"1.2.3.4\""}, {"-3", "2", "\"1\""});
+}
+
 TEST(JsonSchemaLogicTest, Negation) {
   ExpectExactly(R"({"not": {"type": ["string", "object", "array"]}})", {"1", "null", "true"},
                 {"\"\"", "[]"});
@@ -53,6 +91,17 @@ TEST(JsonSchemaLogicTest, Negation) {
   ExpectExactly(R"({"not": {"enum": [1, 2.5, "a"]}})", {"0", "1.5", "2", "2.50001", "3", "\"b\""},
                 {"1", "1.0", "2.5", "2.50", "\"a\""});
   ExpectExactly(R"({"not": {"not": {"type": "null"}}})", {"null"}, {"1"});
+  ExpectError(R"({"type": "string", "not": {"pattern": ""}})", "no value");
+  ExpectExactly(R"({"type": "integer", "not": {"enum": [9007199254740993, 9007199254740992]}})",
+                {"9007199254740991", "9007199254740994"}, {"9007199254740992", "9007199254740993"});
+  ExpectExactly(R"({"not": {"enum": [[], {}]}})", {"[1]", R"({"a": 1})", "1"}, {"[]", "{}"});
+  ExpectExactly(R"({"type": "string", "not": {"enum": ["a", [1], {"b": 2}]}})", {"\"b\""},
+                {"\"a\""});
+  ExpectExactly(R"({"not": {"enum": ["a", [1]]}, "anyOf": [{"type": "string"}]})", {"\"b\""},
+                {"\"a\""});
+  ExpectError(R"({"type": "array", "not": {"enum": [[], [1]]}})", "has no negation");
+  ExpectError(R"({"type": "object", "not": {"const": {"a": 1}}})", "has no negation");
+  ExpectError(R"({"not": {"enum": [1, 2, 3, 4, 5, 6, 7, 8, 9]}})", "more than 8 numbers");
   ExpectExactly(R"({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {}},
                     "required": ["a"], "if": {"properties": {"a": {"const": true}}},
                     "then": {"required": ["b"]}, "else": {"maxProperties": 1}})",
@@ -60,6 +109,19 @@ TEST(JsonSchemaLogicTest, Negation) {
                 {R"({"a": true})", R"({"a": false, "b": 1})"});
   ExpectExactly(R"({"type": "object", "dependentRequired": {"a": ["b"]}})",
                 {"{}", R"({"b": 1})", R"({"a": 1, "b": 1})"}, {R"({"a": 1})"});
+}
+
+TEST(JsonSchemaLogicTest, PropertiesMayHaveNamesOfKeywords) {
+  ExpectError(R"({"type": "object", "properties": {"default": {"$id": "http://x/inner",
+                  "$defs": {"s": {"type": "integer"}}, "properties": {"v": {"$ref": "#/$defs/s"}}}},
+                  "$defs": {"s": {"type": "string"}}})",
+              "$id of an inner schema");
+  ExpectExactly(R"({"type": "object", "$defs": {"const": {"$anchor": "n", "type": "null"}},
+                    "properties": {"enum": {"$ref": "#n"}}})",
+                {R"({"enum": null})"}, {R"({"enum": 1})"});
+  ExpectExactly(R"({"type": "object", "default": {"$id": "http://x/data"},
+                    "properties": {"$id": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "null"}}})",
+                {R"({"$id": null})"}, {R"({"$id": 1})"});
 }
 
 TEST(JsonSchemaLogicTest, References) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "grammar/json_schema.h"
@@ -19,8 +20,11 @@ namespace shortlist {
 class SchemaGrammar {
  public:
   explicit SchemaGrammar(std::string_view schema, JsonSchemaOptions options = {})
-      : schema_(nlohmann::ordered_json::parse(schema)),
-        grammar_(CompileJsonSchema(schema_, options, *expressions_)) {}
+      : SchemaGrammar(options, nlohmann::ordered_json::parse(schema)) {}
+  /// Large objects take long to parse.
+  static SchemaGrammar Of(nlohmann::ordered_json schema, JsonSchemaOptions options = {}) {
+    return SchemaGrammar(options, std::move(schema));
+  }
 
   const absl::Status& status() const { return grammar_.status(); }
 
@@ -40,6 +44,9 @@ class SchemaGrammar {
   }
 
  private:
+  SchemaGrammar(JsonSchemaOptions options, nlohmann::ordered_json schema)
+      : schema_(std::move(schema)), grammar_(CompileJsonSchema(schema_, options, *expressions_)) {}
+
   nlohmann::ordered_json schema_;
   std::unique_ptr<Expressions> expressions_ = std::make_unique<Expressions>();
   absl::StatusOr<ExprId> grammar_;
@@ -52,11 +59,15 @@ inline void ExpectExactly(std::string_view schema, std::initializer_list<std::st
   grammar.ExpectAll(rejected, false);
 }
 
+/// `status` is InvalidArgument, with `part_of_message`.
+inline void ExpectInvalid(const absl::Status& status, std::string_view part_of_message) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(status.message()).find(part_of_message), std::string::npos) << status;
+}
+
 inline void ExpectError(std::string_view schema, std::string_view part_of_message) {
-  const absl::Status status = SchemaGrammar(schema).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << schema;
-  EXPECT_NE(std::string(status.message()).find(part_of_message), std::string::npos)
-      << schema << ": " << status;
+  SCOPED_TRACE(std::string(schema));
+  ExpectInvalid(SchemaGrammar(schema).status(), part_of_message);
 }
 
 }  // namespace shortlist
