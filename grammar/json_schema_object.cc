@@ -91,11 +91,12 @@ class ObjectCompiler {
                                  ObjectOf(compiler_.document(), part, "patternProperties"));
       if (list == nullptr) continue;
       for (const auto& [pattern, unused] : list->items()) {
-        if (std::ranges::find(patterns, pattern) == patterns.end()) patterns.push_back(pattern);
-      }
-      if (patterns.size() > kMaxPatterns) {
-        return compiler_.document().Error(part, "patternProperties",
-                                          absl::StrCat("more than ", kMaxPatterns, " patterns"));
+        if (std::ranges::find(patterns, pattern) != patterns.end()) continue;
+        if (patterns.size() == kMaxPatterns) {
+          return compiler_.document().Error(part, "patternProperties",
+                                            absl::StrCat("more than ", kMaxPatterns, " patterns"));
+        }
+        patterns.push_back(pattern);
       }
     }
     ExprId names = e_.Repeat(compiler_.text().PlainChar(), 0, Expressions::kNoLimit);

@@ -152,6 +152,12 @@ TEST(HostileSchemaTest, StepsAreLinearInProperties) {
   }
 }
 
+TEST(HostileSchemaTest, BoundsPatternsOfNames) {
+  const ordered_json patterns = WideObject(50'000, true);
+  ExpectInvalid(SchemaGrammar::Of({{"type", "object"}, {"patternProperties", patterns}}).status(),
+                "more than 6 patterns");
+}
+
 TEST(HostileSchemaTest, ErrorNamesTheStepsThatWereLeft) {
   int64_t steps_left = 3;
   const ordered_json schema = {{"allOf", Repeated(9, {{"type", "null"}})}};
