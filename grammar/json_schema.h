@@ -12,24 +12,20 @@ namespace shortlist {
 struct JsonSchemaOptions {
   /// No white space between tokens.
   bool compact = false;
-  /// Otherwise: the most characters of white space between two tokens. Indented output of depth n
-  /// needs 1 + n times the indentation.
-  int max_white_space = 32;
-  /// If set: the steps of compilation that are left to several schemas together, less those of this
-  /// one afterwards. Null: SchemaDocument::kMaxSteps.
+  /// Input and output: number of compilation steps that several schemas share. Null:
+  /// SchemaDocument::kMaxSteps for this schema.
   int64_t* steps_left = nullptr;
-
-  absl::Status Validate() const;  // max_white_space in [0, 1000]
 };
 
 /// Compiles a JSON schema (draft 7 or 2020-12): the JSON texts that it accepts, without white space
 /// before and after. The result calls rules and has passed `Check`.
 ///
-/// Every text is valid by the schema; what cannot be decided so is refused. Of the valid values,
-/// the texts with these properties are included: members in the order of `properties`, then those
-/// that only `required` names, then others; the spellings of `JsonText`; a number with limits has
-/// no exponent, an integer no fraction. `$ref` next to other keywords applies together with them.
-/// `format` is a limit. Names that no `properties` lists may repeat, as in any JSON.
+/// The grammar accepts only texts that the schema accepts; a schema for which this cannot be
+/// ensured is rejected. Of the valid values, the texts with these properties are included: at most
+/// 32 characters of white space between two tokens; members in the order of `properties`, then
+/// those that only `required` names, then others; the spellings of `JsonText`; a number with limits
+/// has no exponent, an integer no fraction. `$ref` next to other keywords applies together with
+/// them. `format` is a limit. Names that no `properties` lists may repeat, as in any JSON.
 ///
 /// {"type": "object"} is any JSON object.
 ///

@@ -20,8 +20,8 @@ struct SchemaCase {
   JsonTypes types = kAnyType;
   /// Schemas whose own keywords apply; those that join schemas ($ref, anyOf, ...) are resolved.
   Conjunction parts;
-  /// If set, the only values, in their order; `parts` do not matter then.
-  std::optional<std::vector<nlohmann::ordered_json>> values;
+  /// If set, the only values, in their order; `parts` do not matter then. Parts of the document.
+  std::optional<std::vector<const nlohmann::ordered_json*>> values;
 };
 
 /// Turns schemas into cases, whose union is exactly what the schemas accept: follows $ref and
@@ -29,7 +29,7 @@ struct SchemaCase {
 /// or have a negation. not, if and dependencies become such choices too.
 class CaseExpander {
  public:
-  /// True if a case is known to accept no value.
+  /// True if a case is known to accept no value. Called in proofs.
   using IsEmpty = std::function<bool(const SchemaCase&)>;
 
   /// The arguments must outlive this object.
@@ -47,6 +47,8 @@ class CaseExpander {
   struct Draft;    // a case that may have choices left
   struct Problem;  // a keyword that is not supported, if certain types are possible
 
+  static void AddProblem(Problem problem, Draft& draft);
+  absl::Status AddChoice(Choice choice, Draft& draft);
   absl::Status Absorb(Schema schema, Conjunction path, Draft& draft);
   absl::Status AbsorbKeyword(Schema schema, const std::string& keyword, const Conjunction& path,
                              Draft& draft);
@@ -60,16 +62,16 @@ class CaseExpander {
 
   absl::StatusOr<std::vector<SchemaCase>> Finish(Draft first);
   absl::StatusOr<SchemaCase> CaseOf(const Draft& draft);
+  absl::Status FindProblem(const Draft& draft) const;
   absl::Status Take(const Choice& choice, size_t option, Draft& draft);
   absl::Status SeparateOptions(const Draft& draft, Choice& choice);
   bool Exclude(const Draft& draft, const Conjunction& a, const Conjunction& b,
                const Conjunction& path);
-  Schema Negated(Schema schema);
+  absl::StatusOr<Schema> Negated(Schema schema);
 
   SchemaDocument& document_;
   SchemaValidator& validator_;
   const IsEmpty is_empty_;
-  int proof_depth_ = 0;  // of proofs in progress: in these, what is not supported is left out
   std::map<Schema, Schema> negated_;
 };
 

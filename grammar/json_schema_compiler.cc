@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "grammar/json_schema_keywords.h"
 #include "grammar/json_schema_members.h"
-#include "grammar/json_schema_number.h"
+#include "grammar/json_schema_object.h"
 
 namespace shortlist {
 namespace {
@@ -26,57 +27,7 @@ bool IsTrivial(Schema schema) {
   return true;
 }
 
-/// Adds the bound of a keyword of `schema`, if it has that.
-absl::Status AddBound(const SchemaDocument& document, Schema schema, const char* keyword,
-                      bool is_minimum, bool exclusive, std::vector<NumberBound>& bounds) {
-  SHORTLIST_ASSIGN_OR_RETURN(const Schema bound, NumberOf(document, schema, keyword));
-  if (bound == nullptr) return absl::OkStatus();
-  const bool negative = bound->get<double>() < 0;
-  bounds.push_back({DecimalOf(*bound, /*away_from_zero=*/negative != is_minimum), exclusive});
-  return absl::OkStatus();
-}
-
-absl::StatusOr<NumberLimits> NumberLimitsOf(const SchemaDocument& document,
-                                            const Conjunction& parts) {
-  NumberLimits limits;
-  for (const Schema part : parts) {
-    SHORTLIST_RETURN_IF_ERROR(
-        AddBound(document, part, "minimum", true, /*exclusive=*/false, limits.minimums));
-    SHORTLIST_RETURN_IF_ERROR(
-        AddBound(document, part, "exclusiveMinimum", true, /*exclusive=*/true, limits.minimums));
-    SHORTLIST_RETURN_IF_ERROR(
-        AddBound(document, part, "maximum", false, /*exclusive=*/false, limits.maximums));
-    SHORTLIST_RETURN_IF_ERROR(
-        AddBound(document, part, "exclusiveMaximum", false, /*exclusive=*/true, limits.maximums));
-    SHORTLIST_ASSIGN_OR_RETURN(const Schema multiple, NumberOf(document, part, "multipleOf"));
-    if (multiple == nullptr) continue;
-    if (multiple->get<double>() <= 0) return document.Error(part, "multipleOf", "not above 0");
-    limits.multiples.push_back(DecimalOf(*multiple));
-  }
-  return limits;
-}
-
-/// A part that has the keyword, for messages.
-Schema PartWith(const Conjunction& parts, const char* keyword) {
-  const auto found =
-      std::ranges::find_if(parts, [&](Schema part) { return Find(part, keyword) != nullptr; });
-  return found == parts.end() ? parts.front() : *found;
-}
-
 }  // namespace
-
-absl::StatusOr<CountLimits> CountLimitsOf(const SchemaDocument& document, const Conjunction& parts,
-                                          const char* min_keyword, const char* max_keyword) {
-  CountLimits limits;
-  for (const Schema part : parts) {
-    SHORTLIST_ASSIGN_OR_RETURN(const int64_t min, CountOf(document, part, min_keyword, 0));
-    SHORTLIST_ASSIGN_OR_RETURN(const int64_t max,
-                               CountOf(document, part, max_keyword, Expressions::kNoLimit));
-    limits.min = std::max(limits.min, min);
-    limits.max = std::min(limits.max, max);
-  }
-  return limits;
-}
 
 SchemaCompiler::SchemaCompiler(SchemaDocument document, int max_white_space,
                                Expressions& expressions)
@@ -84,6 +35,7 @@ SchemaCompiler::SchemaCompiler(SchemaDocument document, int max_white_space,
       document_(std::move(document)),
       text_(expressions, max_white_space),
       strings_(document_, text_, expressions),
+      numbers_(document_, text_, expressions),
       validator_(document_, strings_),
       expander_(document_, validator_,
                 [this](const SchemaCase& schema_case) { return IsEmpty(schema_case); }) {}
@@ -113,18 +65,17 @@ absl::Status SchemaCompiler::CheckSatisfiable(ExprId root) {
     const Rule& rule = rules_[i];
     if (expressions_.IsProductive(rule.call)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("no value satisfies the schema, nor its part at ",
+        absl::StrCat("no value that a grammar can write satisfies the schema, nor its part at ",
                      document_.PointerOf(rule.schemas.front())));
   }
-  return absl::InvalidArgumentError("no value satisfies the schema");
+  return absl::InvalidArgumentError("no value that a grammar can write satisfies the schema");
 }
 
 ExprId SchemaCompiler::ValueOf(const Conjunction& schemas) {
   Conjunction needed;
+  absl::flat_hash_set<Schema> seen;
   for (const Schema schema : schemas) {
-    if (!IsTrivial(schema) && std::ranges::find(needed, schema) == needed.end()) {
-      needed.push_back(schema);
-    }
+    if (!IsTrivial(schema) && seen.insert(schema).second) needed.push_back(schema);
   }
   if (needed.empty()) return text_.AnyValue();
   const auto [found, is_new] = calls_.try_emplace(needed);
@@ -156,7 +107,7 @@ absl::StatusOr<ExprId> SchemaCompiler::CaseTexts(const SchemaCase& schema_case) 
     options.push_back(expressions_.Choice(expressions_.Text("true"), expressions_.Text("false")));
   }
   if ((types & kNumberType) != 0) {
-    SHORTLIST_ASSIGN_OR_RETURN(options.emplace_back(), NumberTextsOf(parts, types));
+    SHORTLIST_ASSIGN_OR_RETURN(options.emplace_back(), numbers_.Numbers(parts, types));
   }
   if ((types & kStringType) != 0) {
     SHORTLIST_ASSIGN_OR_RETURN(const ExprId strings,
@@ -172,30 +123,21 @@ absl::StatusOr<ExprId> SchemaCompiler::CaseTexts(const SchemaCase& schema_case) 
   return expressions_.Choice(options);
 }
 
-ExprId SchemaCompiler::ValueTexts(const std::vector<ordered_json>& values) {
+absl::StatusOr<ExprId> SchemaCompiler::ValueTexts(const std::vector<const ordered_json*>& values) {
   std::vector<std::string> scalars;
   std::vector<ExprId> options;
-  for (const ordered_json& value : values) {
-    if (value.is_structured()) {
-      options.push_back(text_.Literal(value));
+  for (const ordered_json* value : values) {
+    std::string text =
+        value->dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+    SHORTLIST_RETURN_IF_ERROR(document_.Spend(static_cast<int64_t>(text.size() / 16)));
+    if (value->is_structured()) {
+      options.push_back(text_.Literal(*value));
     } else {
-      scalars.push_back(
-          value.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace));
+      scalars.push_back(std::move(text));
     }
   }
   options.push_back(text_.AnyOf(std::move(scalars)));
   return expressions_.Choice(options);
-}
-
-absl::StatusOr<ExprId> SchemaCompiler::NumberTextsOf(const Conjunction& parts, JsonTypes types) {
-  SHORTLIST_ASSIGN_OR_RETURN(NumberLimits limits, NumberLimitsOf(document_, parts));
-  limits.types = types & kNumberType;
-  if (limits.empty() && limits.types == kIntegerType) return text_.Integer();
-  if (limits.empty() && limits.types == kNumberType) return text_.Number();
-  const absl::StatusOr<ExprId> texts = NumberTexts(expressions_, limits);
-  if (texts.ok()) return *texts;
-  return document_.Error(PartWith(parts, "multipleOf"), "multipleOf",
-                         std::string(texts.status().message()));
 }
 
 absl::StatusOr<ExprId> SchemaCompiler::ArrayTexts(const Conjunction& parts) {
@@ -211,31 +153,29 @@ absl::StatusOr<ExprId> SchemaCompiler::ArrayTexts(const Conjunction& parts) {
     return document_.Error(PartWith(parts, "prefixItems"), "prefixItems",
                            absl::StrCat("more than ", kMaxPrefixItems, " items"));
   }
+  if (limits.max == 0) return text_.Array(expressions_.Empty());
+  SHORTLIST_RETURN_IF_ERROR(
+      document_.Spend((1 + num_first) * static_cast<int64_t>(parts.size() / 4)));
   const auto item_at = [&](int64_t index) {
-    Conjunction schemas;
-    for (const Schema part : parts) {
-      const Schema item = ItemSchema(part, static_cast<size_t>(index));
-      if (item != nullptr) schemas.push_back(item);
-    }
-    return ValueOf(schemas);
+    return ValueOf(ItemSchemas(parts, static_cast<size_t>(index)));
   };
   // The items from `index` on, with the comma before them, from the last to the first.
   const auto some = [&](ExprId items, int64_t index) {
     return index >= limits.min ? expressions_.Optional(items) : items;
   };
-  const int64_t min_more = std::max<int64_t>(limits.min - std::max<int64_t>(num_first, 1), 0);
-  const int64_t max_more = limits.max == Expressions::kNoLimit
-                               ? limits.max
-                               : std::max<int64_t>(limits.max - std::max<int64_t>(num_first, 1), 0);
-  const ExprId item = item_at(num_first);
-  ExprId items =
-      expressions_.Repeat(expressions_.Sequence(text_.Comma(), item), min_more, max_more);
+  const int64_t num_before = std::max<int64_t>(num_first, 1);
+  const int64_t min_more = std::max<int64_t>(limits.min - num_before, 0);
+  const int64_t max_more =
+      limits.max == Expressions::kNoLimit ? limits.max : limits.max - num_before;
+  ExprId items = expressions_.Empty();
+  if (max_more > 0) {
+    const ExprId item = expressions_.Sequence(text_.Comma(), item_at(num_first));
+    items = expressions_.Repeat(item, min_more, max_more);
+  }
   for (int64_t i = num_first - 1; i > 0; --i) {
     items = some(expressions_.Sequence(std::vector{text_.Comma(), item_at(i), items}), i);
   }
-  if (limits.max == 0) return text_.Array(expressions_.Empty());
-  const ExprId first = num_first == 0 ? item : item_at(0);
-  return text_.Array(some(expressions_.Sequence(first, items), 0));
+  return text_.Array(some(expressions_.Sequence(item_at(0), items), 0));
 }
 
 absl::StatusOr<ExprId> SchemaCompiler::StringsOf(const Conjunction& schemas) {
@@ -244,8 +184,8 @@ absl::StatusOr<ExprId> SchemaCompiler::StringsOf(const Conjunction& schemas) {
   for (const SchemaCase& schema_case : cases) {
     if (schema_case.values.has_value()) {
       std::vector<std::string> texts;
-      for (const ordered_json& value : *schema_case.values) {
-        if (value.is_string()) texts.push_back(JsonText::Escape(value.get<std::string>()));
+      for (const ordered_json* value : *schema_case.values) {
+        if (value->is_string()) texts.push_back(JsonText::Escape(value->get<std::string>()));
       }
       options.push_back(text_.AnyOf(std::move(texts)));
     } else if ((schema_case.types & kStringType) != 0) {
@@ -260,10 +200,7 @@ bool SchemaCompiler::IsEmpty(const SchemaCase& schema_case) {
   if (schema_case.values.has_value()) return schema_case.values->empty();
   const JsonTypes types = schema_case.types;
   if ((types & (kNullType | kBooleanType)) != 0) return false;
-  if ((types & kNumberType) != 0) {
-    const auto numbers = NumberTextsOf(schema_case.parts, types);
-    if (!numbers.ok() || expressions_.IsProductive(*numbers)) return false;
-  }
+  if ((types & kNumberType) != 0 && !numbers_.HasNone(schema_case.parts, types)) return false;
   if ((types & kStringType) != 0) {
     const auto strings = strings_.Strings(schema_case.parts, /*one_spelling=*/false);
     if (!strings.ok() || expressions_.IsProductive(*strings)) return false;
@@ -278,12 +215,7 @@ bool SchemaCompiler::HasNoArray(const Conjunction& parts) {
   if (!limits.ok()) return false;
   if (limits->min > limits->max) return true;
   for (int64_t i = 0; i < std::min(limits->min, kMaxItemsToTry); ++i) {
-    Conjunction schemas;
-    for (const Schema part : parts) {
-      const Schema item = ItemSchema(part, static_cast<size_t>(i));
-      if (item != nullptr) schemas.push_back(item);
-    }
-    if (expander_.IsUnsatisfiable(schemas)) return true;
+    if (expander_.IsUnsatisfiable(ItemSchemas(parts, static_cast<size_t>(i)))) return true;
   }
   return false;
 }
@@ -294,13 +226,9 @@ bool SchemaCompiler::HasNoObject(const Conjunction& parts) {
   if (!limits.ok() || !names.ok()) return false;
   if (limits->min > limits->max || static_cast<int64_t>(names->size()) > limits->max) return true;
   for (const std::string& name : *names) {
-    Conjunction schemas;
-    for (const Schema part : parts) {
-      const auto members = MemberSchemas(document_, strings_, part, name);
-      if (!members.ok()) return false;
-      schemas.insert(schemas.end(), members->begin(), members->end());
-    }
-    if (expander_.IsUnsatisfiable(schemas)) return true;
+    const auto schemas = MemberSchemas(document_, strings_, parts, name);
+    if (!schemas.ok()) return false;
+    if (expander_.IsUnsatisfiable(*schemas)) return true;
   }
   return false;
 }

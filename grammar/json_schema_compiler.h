@@ -12,6 +12,7 @@
 #include "grammar/expressions.h"
 #include "grammar/json_schema_cases.h"
 #include "grammar/json_schema_document.h"
+#include "grammar/json_schema_number.h"
 #include "grammar/json_schema_string.h"
 #include "grammar/json_schema_validator.h"
 #include "grammar/json_text.h"
@@ -29,7 +30,7 @@ class SchemaCompiler {
   /// Returns the texts of the root. See CompileJsonSchema().
   absl::StatusOr<ExprId> Compile();
 
-  // For the compilers of arrays and objects.
+  // For ObjectTexts().
 
   /// Returns the texts of the values that all of `schemas` accept: perhaps a rule that is defined
   /// later.
@@ -53,11 +54,11 @@ class SchemaCompiler {
 
   absl::Status DefineRule(const Rule& rule);
   absl::StatusOr<ExprId> CaseTexts(const SchemaCase& schema_case);
-  ExprId ValueTexts(const std::vector<nlohmann::ordered_json>& values);
-  absl::StatusOr<ExprId> NumberTextsOf(const Conjunction& parts, JsonTypes types);
+  absl::StatusOr<ExprId> ValueTexts(const std::vector<const nlohmann::ordered_json*>& values);
   absl::StatusOr<ExprId> ArrayTexts(const Conjunction& parts);
   absl::Status CheckSatisfiable(ExprId root);
 
+  /// True if no value is in the case, as far as a proof can tell.
   bool IsEmpty(const SchemaCase& schema_case);
   bool HasNoArray(const Conjunction& parts);
   bool HasNoObject(const Conjunction& parts);
@@ -66,26 +67,12 @@ class SchemaCompiler {
   SchemaDocument document_;
   JsonText text_;
   SchemaStrings strings_;
+  SchemaNumbers numbers_;
   SchemaValidator validator_;
   CaseExpander expander_;
   std::map<Conjunction, ExprId> calls_;
   std::vector<Rule> rules_;  // in the order of their first use
 };
-
-/// Returns the texts of the objects that the own keywords of all `parts` accept.
-absl::StatusOr<ExprId> ObjectTexts(SchemaCompiler& compiler, const Conjunction& parts);
-
-/// Returns the names that `parts` require, distinct.
-absl::StatusOr<std::vector<std::string>> RequiredNames(const SchemaDocument& document,
-                                                       const Conjunction& parts);
-
-/// Limits of a number of items or members.
-struct CountLimits {
-  int64_t min = 0;
-  int64_t max = Expressions::kNoLimit;
-};
-absl::StatusOr<CountLimits> CountLimitsOf(const SchemaDocument& document, const Conjunction& parts,
-                                          const char* min_keyword, const char* max_keyword);
 
 }  // namespace shortlist
 

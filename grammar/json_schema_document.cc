@@ -17,6 +17,10 @@ using nlohmann::ordered_json;
 
 /// Members whose value is data, not a schema.
 constexpr std::array<std::string_view, 4> kDataKeywords = {"const", "default", "enum", "examples"};
+/// Members whose own members are schemas, of any name.
+constexpr std::array<std::string_view, 6> kMapKeywords = {
+    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"};
+constexpr size_t kMinIndexedMembers = 16;
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -39,22 +43,9 @@ std::string DecodePercent(std::string_view text) {
   return decoded;
 }
 
-/// Returns the member of `from` that one part of a JSON pointer (RFC 6901) names, or null.
-Schema Child(Schema from, std::string_view part) {
-  const std::string key = absl::StrReplaceAll(View(part), {{"~1", "/"}, {"~0", "~"}});
-  if (from->is_object()) {
-    const auto found = from->find(key);
-    return found == from->end() ? nullptr : &*found;
-  }
-  if (!from->is_array() || key.empty() || key.size() > 6 ||
-      key.find_first_not_of("0123456789") != key.npos || (key.size() > 1 && key[0] == '0')) {
-    return nullptr;
-  }
-  const size_t index = std::stoul(key);
-  return index < from->size() ? &(*from)[index] : nullptr;
-}
-
 }  // namespace
+
+enum class SchemaDocument::Kind { kSchema, kMap, kData };
 
 absl::StatusOr<SchemaDocument> SchemaDocument::Create(const ordered_json& root) {
   SchemaDocument document;
@@ -62,12 +53,18 @@ absl::StatusOr<SchemaDocument> SchemaDocument::Create(const ordered_json& root) 
   if (root.is_object() && root.contains("$id") && root["$id"].is_string()) {
     document.id_ = root["$id"].get<std::string>();
   }
-  SHORTLIST_RETURN_IF_ERROR(document.Survey(root, 0, /*is_data=*/false));
+  SHORTLIST_RETURN_IF_ERROR(document.Survey(root, 0, Kind::kSchema));
   return document;
 }
 
+SchemaDocument::Kind SchemaDocument::KindOfMember(Kind kind, const std::string& key) {
+  if (kind != Kind::kSchema) return kind == Kind::kMap ? Kind::kSchema : Kind::kData;
+  if (std::ranges::find(kDataKeywords, key) != kDataKeywords.end()) return Kind::kData;
+  return std::ranges::find(kMapKeywords, key) != kMapKeywords.end() ? Kind::kMap : Kind::kSchema;
+}
+
 /// Bounds the size of `value` and finds its anchors.
-absl::Status SchemaDocument::Survey(const ordered_json& value, int depth, bool is_data) {
+absl::Status SchemaDocument::Survey(const ordered_json& value, int depth, Kind kind) {
   if (depth > kMaxDepth) {
     return absl::InvalidArgumentError(absl::StrCat("schema nests deeper than ", kMaxDepth));
   }
@@ -77,27 +74,29 @@ absl::Status SchemaDocument::Survey(const ordered_json& value, int depth, bool i
   }
   if (value.is_array()) {
     for (const ordered_json& item : value) {
-      SHORTLIST_RETURN_IF_ERROR(Survey(item, depth + 1, is_data));
+      SHORTLIST_RETURN_IF_ERROR(Survey(item, depth + 1, kind));
     }
   }
   if (!value.is_object()) return absl::OkStatus();
   for (const auto& [key, member] : value.items()) {
     num_bytes_ += key.size() + 3;
-    if (member.is_string() && !is_data) {
-      const auto& text = member.get_ref<const std::string&>();
-      if (key == "$anchor" || key == "$dynamicAnchor") {
-        AddAnchor(text, &value);
-      } else if (key == "$id" && text.starts_with('#')) {
-        AddAnchor(text.substr(1), &value);
-      } else if (key == "$id" && depth > 0) {
-        has_inner_id_ = true;
-      }
-    }
-    const bool member_is_data =
-        is_data || std::ranges::find(kDataKeywords, key) != kDataKeywords.end();
-    SHORTLIST_RETURN_IF_ERROR(Survey(member, depth + 1, member_is_data));
+    if (kind == Kind::kSchema) SurveyName(key, member, &value);
+    SHORTLIST_RETURN_IF_ERROR(Survey(member, depth + 1, KindOfMember(kind, key)));
   }
   return absl::OkStatus();
+}
+
+/// Notes the anchors and names that the member `key` gives to `schema`.
+void SchemaDocument::SurveyName(const std::string& key, const ordered_json& member, Schema schema) {
+  if (!member.is_string()) return;
+  const auto& text = member.get_ref<const std::string&>();
+  if (key == "$anchor" || key == "$dynamicAnchor") {
+    AddAnchor(text, schema);
+  } else if (key == "$id" && text.starts_with('#')) {
+    AddAnchor(text.substr(1), schema);
+  } else if (key == "$id" && schema != root_) {
+    has_inner_id_ = true;
+  }
 }
 
 void SchemaDocument::AddAnchor(const std::string& name, Schema schema) {
@@ -105,10 +104,39 @@ void SchemaDocument::AddAnchor(const std::string& name, Schema schema) {
   if (!is_new && found->second != schema) found->second = nullptr;
 }
 
-absl::StatusOr<Schema> SchemaDocument::Resolve(Schema schema) const {
+Schema SchemaDocument::Member(Schema object, const std::string& name) {
+  if (!object->is_object()) return nullptr;
+  if (object->size() < kMinIndexedMembers) {
+    const auto found = object->find(name);
+    return found == object->end() ? nullptr : &*found;
+  }
+  const auto [index, is_new] = members_.try_emplace(object);
+  if (is_new) {
+    for (const auto& [key, member] : object->get_ref<const ordered_json::object_t&>()) {
+      index->second.emplace(key, &member);
+    }
+  }
+  const auto found = index->second.find(name);
+  return found == index->second.end() ? nullptr : found->second;
+}
+
+/// Returns the member of `from` that one part of a JSON pointer (RFC 6901) names, or null.
+Schema SchemaDocument::Child(Schema from, std::string_view part) {
+  const std::string key = absl::StrReplaceAll(View(part), {{"~1", "/"}, {"~0", "~"}});
+  if (from->is_object()) return Member(from, key);
+  if (!from->is_array() || key.empty() || key.size() > 6 ||
+      key.find_first_not_of("0123456789") != key.npos || (key.size() > 1 && key[0] == '0')) {
+    return nullptr;
+  }
+  const size_t index = std::stoul(key);
+  return index < from->size() ? &(*from)[index] : nullptr;
+}
+
+absl::StatusOr<Schema> SchemaDocument::Resolve(Schema schema) {
   const ordered_json& value = schema->at("$ref");
   if (!value.is_string()) return Error(schema, "$ref", "not a string");
   const auto& ref = value.get_ref<const std::string&>();
+  SHORTLIST_RETURN_IF_ERROR(Spend(static_cast<int64_t>(ref.size() / 16)));
   if (has_inner_id_) return Error(schema, "$ref", "together with $id of an inner schema");
   std::string_view rest = ref;
   const std::string_view base = std::string_view(id_).substr(0, id_.find('#'));
@@ -151,6 +179,8 @@ const SchemaDocument::Exclusion* SchemaDocument::FindExclusion(Schema schema) co
 
 absl::Status SchemaDocument::Error(Schema schema, std::string_view keyword,
                                    std::string_view reason) const {
+  if (proof_depth_ > 0) return absl::InvalidArgumentError("");
+  num_steps_left_ -= static_cast<int64_t>(num_bytes_ / 64 + added_.size());
   return absl::InvalidArgumentError(absl::StrCat("schema at ", Excerpt(PointerOf(schema)),
                                                  ", keyword \"", Excerpt(keyword),
                                                  "\": ", View(reason)));
@@ -161,8 +191,8 @@ std::string SchemaDocument::PointerOf(Schema schema) const {
     schema = found->second;
     found = origins_.find(schema);
   }
-  std::string path = "#";
-  if (FindPath(*root_, schema, path)) return path;
+  std::string path;
+  if (FindPath(*root_, schema, path)) return "#" + path;
   for (const auto& [added, origin] : origins_) {
     std::string inner;
     if (FindPath(*added, schema, inner)) return PointerOf(origin);
@@ -170,16 +200,21 @@ std::string SchemaDocument::PointerOf(Schema schema) const {
   return "#";
 }
 
-/// Appends the way from `from` to `schema`. False if there is none.
+/// Puts the way from `from` to `schema` before `path`. False if there is none.
 bool SchemaDocument::FindPath(const ordered_json& from, Schema schema, std::string& path) const {
   if (&from == schema) return true;
-  if (!from.is_structured()) return false;
-  const size_t size = path.size();
-  for (const auto& [key, member] : from.items()) {
-    if (!member.is_structured() && &member != schema) continue;
-    absl::StrAppend(&path, "/", absl::StrReplaceAll(key, {{"~", "~0"}, {"/", "~1"}}));
-    if (FindPath(member, schema, path)) return true;
-    path.resize(size);
+  if (from.is_array()) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      if (!FindPath(from[i], schema, path)) continue;
+      path.insert(0, absl::StrCat("/", i));
+      return true;
+    }
+  } else if (from.is_object()) {
+    for (const auto& [key, member] : from.get_ref<const ordered_json::object_t&>()) {
+      if (!FindPath(member, schema, path)) continue;
+      path.insert(0, absl::StrCat("/", absl::StrReplaceAll(key, {{"~", "~0"}, {"/", "~1"}})));
+      return true;
+    }
   }
   return false;
 }
@@ -188,7 +223,7 @@ absl::Status SchemaDocument::Spend(int64_t steps) {
   num_steps_left_ -= steps;
   if (num_steps_left_ >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the schema needs more than ", kMaxSteps, " steps to compile"));
+      absl::StrCat("the schema needs more than ", max_steps_, " steps to compile"));
 }
 
 }  // namespace shortlist

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,7 +19,7 @@ namespace shortlist {
 /// A schema: an object or a boolean, a part of a SchemaDocument.
 using Schema = const nlohmann::ordered_json*;
 
-/// Schemas that all apply to one value, distinct, in the order in which they were met.
+/// Schemas that all apply to one value.
 using Conjunction = std::vector<Schema>;
 
 /// A JSON schema as a whole: finds what its references name, and where its parts are. Owns the
@@ -37,46 +38,64 @@ class SchemaDocument {
   Schema root() const { return root_; }
 
   /// Returns what the `$ref` of `schema` names. InvalidArgument if that is not in this document.
-  absl::StatusOr<Schema> Resolve(Schema schema) const;
+  absl::StatusOr<Schema> Resolve(Schema schema);
+  /// Returns the member `name` of `object`, a part of this document, or null. The time does not
+  /// depend on the number of members.
+  Schema Member(Schema object, const std::string& name);
 
   /// Keeps `schema`, which stands for a part of `origin`.
   Schema Add(nlohmann::ordered_json schema, Schema origin);
 
   /// Excludes values from those that `schema` (of Add()) allows: strings, which `texts` lists or a
-  /// pattern matches, or all integers.
+  /// pattern matches, all integers, or values for whose complement there is no grammar.
   struct Exclusion {
     std::vector<std::string> texts;
-    std::string pattern;  // empty: none
+    std::optional<std::string> pattern;
     bool integers = false;
+    bool has_no_grammar = false;
   };
   void Exclude(Schema schema, Exclusion exclusion);
   const Exclusion* FindExclusion(Schema schema) const;
 
-  /// Returns an InvalidArgument that names the place of `schema`, a keyword and the reason.
+  /// A proof shows that no value satisfies schemas, so it must leave out whatever makes the grammar
+  /// narrower than these. Proofs nest.
+  void BeginProof() { ++proof_depth_; }
+  void EndProof() { --proof_depth_; }
+  int proof_depth() const { return proof_depth_; }
+
+  /// Returns an InvalidArgument that names the place of `schema`, a keyword and the reason. In a
+  /// proof it has no message. Else it counts steps: to find the place is work.
   absl::Status Error(Schema schema, std::string_view keyword, std::string_view reason) const;
   /// Returns the place of `schema`: "#/properties/a".
   std::string PointerOf(Schema schema) const;
 
-  /// Counts `steps`. InvalidArgument once they exceed those that are left, first kMaxSteps.
+  /// Counts `steps`. InvalidArgument once they exceed the limit, kMaxSteps unless it is set.
   absl::Status Spend(int64_t steps);
   int64_t num_steps_left() const { return num_steps_left_; }
-  void set_num_steps_left(int64_t num_steps) { num_steps_left_ = num_steps; }
+  void set_max_steps(int64_t max_steps) { max_steps_ = num_steps_left_ = max_steps; }
 
  private:
   SchemaDocument() = default;
-  absl::Status Survey(const nlohmann::ordered_json& value, int depth, bool is_data);
+  enum class Kind;  // of a part
+  static Kind KindOfMember(Kind kind, const std::string& key);
+  absl::Status Survey(const nlohmann::ordered_json& value, int depth, Kind kind);
+  void SurveyName(const std::string& key, const nlohmann::ordered_json& member, Schema schema);
+  Schema Child(Schema from, std::string_view part);
   void AddAnchor(const std::string& name, Schema schema);
   bool FindPath(const nlohmann::ordered_json& from, Schema schema, std::string& path) const;
 
   Schema root_ = nullptr;
   size_t num_bytes_ = 0;  // of the parts surveyed, about
-  int64_t num_steps_left_ = kMaxSteps;
+  int64_t max_steps_ = kMaxSteps;
+  mutable int64_t num_steps_left_ = kMaxSteps;  // errors spend some
+  int proof_depth_ = 0;
   std::string id_;  // of the root
   bool has_inner_id_ = false;
   std::map<std::string, Schema, std::less<>> anchors_;  // null: several
   std::deque<nlohmann::ordered_json> added_;
   std::unordered_map<Schema, Schema> origins_;  // of added_
   std::unordered_map<Schema, Exclusion> exclusions_;
+  std::unordered_map<Schema, std::unordered_map<std::string_view, Schema>> members_;  // of Member()
 };
 
 }  // namespace shortlist

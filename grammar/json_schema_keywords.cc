@@ -5,10 +5,12 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "grammar/decimal.h"
 
 namespace shortlist {
 namespace {
@@ -68,21 +70,39 @@ constexpr std::array<Keyword, 39> kKeywords = {{
     {"uniqueItems", kArrayType},
 }};
 
+constexpr std::array<std::pair<std::string_view, JsonTypes>, 7> kTypes = {{
+    {"null", kNullType},
+    {"boolean", kBooleanType},
+    {"integer", kIntegerType},
+    {"number", kNumberType},
+    {"string", kStringType},
+    {"array", kArrayType},
+    {"object", kObjectType},
+}};
+
 std::optional<JsonTypes> TypeByName(const ordered_json& name) {
-  static constexpr std::array<std::pair<std::string_view, JsonTypes>, 7> kTypes = {{
-      {"null", kNullType},
-      {"boolean", kBooleanType},
-      {"integer", kIntegerType},
-      {"number", kNumberType},
-      {"string", kStringType},
-      {"array", kArrayType},
-      {"object", kObjectType},
-  }};
   if (!name.is_string()) return std::nullopt;
   for (const auto& [type_name, type] : kTypes) {
     if (name.get_ref<const std::string&>() == type_name) return type;
   }
   return std::nullopt;
+}
+
+bool EqualNumbers(const ordered_json& a, const ordered_json& b) {
+  if (a.get<double>() != b.get<double>()) return false;
+  return (a.is_number_float() && b.is_number_float()) || DecimalOf(a) == DecimalOf(b);
+}
+
+using Member = std::pair<std::string_view, const ordered_json*>;
+
+/// The members of an object by name.
+std::vector<Member> SortedMembers(const ordered_json& object) {
+  std::vector<Member> members;
+  for (const auto& [name, value] : object.get_ref<const ordered_json::object_t&>()) {
+    members.emplace_back(name, &value);
+  }
+  std::ranges::sort(members);
+  return members;
 }
 
 absl::StatusOr<Schema> OfKind(const SchemaDocument& document, Schema schema, const char* keyword,
@@ -119,11 +139,17 @@ JsonTypes TypeOf(const ordered_json& value) {
 absl::StatusOr<JsonTypes> TypesOf(const SchemaDocument& document, Schema schema) {
   const Schema type = Find(schema, "type");
   if (type == nullptr) return kAnyType;
+  const size_t num_names = type->is_array() ? type->size() : 1;
+  if (num_names > kTypes.size()) {
+    return document.Error(schema, "type", absl::StrCat("more than ", kTypes.size(), " types"));
+  }
   JsonTypes types = 0;
-  for (const ordered_json& name : type->is_array() ? *type : ordered_json::array({*type})) {
+  for (size_t i = 0; i < num_names; ++i) {
+    const ordered_json& name = type->is_array() ? (*type)[i] : *type;
     const auto named = TypeByName(name);
     if (!named.has_value()) {
-      return document.Error(schema, "type", absl::StrCat(Excerpt(name.dump()), " is no type"));
+      const std::string text = name.is_string() ? name.get<std::string>() : name.type_name();
+      return document.Error(schema, "type", absl::StrCat(Excerpt(text), " is no type"));
     }
     types |= *named;
   }
@@ -145,6 +171,12 @@ Schema Find(Schema schema, const std::string& keyword) {
   if (!schema->is_object()) return nullptr;
   const auto found = schema->find(keyword);
   return found == schema->end() ? nullptr : &*found;
+}
+
+Schema PartWith(const Conjunction& parts, const char* keyword) {
+  const auto found =
+      std::ranges::find_if(parts, [&](Schema part) { return Find(part, keyword) != nullptr; });
+  return found == parts.end() ? parts.front() : *found;
 }
 
 absl::StatusOr<int64_t> CountOf(const SchemaDocument& document, Schema schema, const char* keyword,
@@ -176,8 +208,23 @@ absl::StatusOr<Schema> NumberOf(const SchemaDocument& document, Schema schema,
 }
 
 bool EqualValues(const ordered_json& a, const ordered_json& b) {
-  if (!a.is_structured() || !b.is_structured()) return a == b;
-  return nlohmann::json(a) == nlohmann::json(b);
+  if (a.is_number() && b.is_number()) return EqualNumbers(a, b);
+  if (a.type() != b.type()) return false;
+  if (!a.is_structured()) return a == b;
+  if (a.size() != b.size()) return false;
+  if (a.is_array()) return std::ranges::equal(a, b, EqualValues);
+  const auto members_a = SortedMembers(a);
+  const auto members_b = SortedMembers(b);
+  return std::ranges::equal(members_a, members_b, [](const Member& x, const Member& y) {
+    return x.first == y.first && EqualValues(*x.second, *y.second);
+  });
+}
+
+int64_t NumNodes(const ordered_json& value) {
+  int64_t num_nodes = 1;
+  if (!value.is_structured()) return num_nodes;
+  for (const ordered_json& part : value) num_nodes += NumNodes(part);
+  return num_nodes;
 }
 
 int64_t CountCodePoints(std::string_view text) {

@@ -49,8 +49,14 @@ absl::StatusOr<Schema> NumberOf(const SchemaDocument& document, Schema schema, c
 /// Returns the member `keyword` of `schema`, which may be no object, or null.
 Schema Find(Schema schema, const std::string& keyword);
 
+/// Returns the first of `parts` that has the keyword, else the first of all: for messages.
+Schema PartWith(const Conjunction& parts, const char* keyword);
+
 /// True if the values are equal in JSON: 1 and 1.0 are, the order of keys does not count.
 bool EqualValues(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+
+/// Returns the number of values in `value`, itself included. The work on a value is charged by it.
+int64_t NumNodes(const nlohmann::ordered_json& value);
 
 /// Returns the number of code points of `text` (UTF-8).
 int64_t CountCodePoints(std::string_view text);

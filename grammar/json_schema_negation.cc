@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "grammar/decimal.h"
 #include "grammar/json_schema_keywords.h"
 
 namespace shortlist {
@@ -48,7 +49,8 @@ class Negator {
   explicit Negator(SchemaDocument& document) : document_(document) {}
 
   absl::StatusOr<Options> Negate(Schema schema, int depth) {
-    SHORTLIST_RETURN_IF_ERROR(document_.Spend(1));
+    SHORTLIST_RETURN_IF_ERROR(
+        document_.Spend(1 + static_cast<int64_t>(schema->is_object() ? schema->size() : 0)));
     if (depth > kMaxDepth) return document_.Error(schema, "not", "nests too deep");
     if (schema->is_boolean()) {
       return schema->get<bool>() ? Options{} : Options{Conjunction{}};
@@ -101,7 +103,7 @@ class Negator {
     Options options = {OfTypes(kAnyType & ~types, schema)};
     if ((types & kNumberType) == kIntegerType) {
       options.push_back(New({{"type", "number"}}, schema));
-      document_.Exclude(options.back()[0], {.texts = {}, .pattern = "", .integers = true});
+      document_.Exclude(options.back()[0], {.texts = {}, .pattern = {}, .integers = true});
     }
     return options;
   }
@@ -117,18 +119,40 @@ class Negator {
     return New({{"type", std::move(names)}}, origin);
   }
 
-  /// The numbers below, between and above those of `values`; none if these are many.
-  void AddOtherNumbers(Schema schema, const ordered_json& values, Options& options) {
+  /// The numbers other than those of `values`. False for more than kMaxNumbers.
+  bool AddOtherNumbers(Schema schema, const ordered_json& values, Options& options) {
     std::vector<ordered_json> numbers;
     std::ranges::copy_if(values, std::back_inserter(numbers), &ordered_json::is_number);
-    if (numbers.empty() || numbers.size() > kMaxNumbers) return;
-    std::ranges::sort(numbers, {}, [](const ordered_json& n) { return n.get<double>(); });
+    if (numbers.empty()) return true;
+    if (numbers.size() > kMaxNumbers) return false;
+    std::ranges::sort(numbers, [](const ordered_json& a, const ordered_json& b) {
+      return Compare(DecimalOf(a), DecimalOf(b)) < 0;
+    });
     for (size_t i = 0; i <= numbers.size(); ++i) {
       ordered_json between = {{"type", "number"}};
       if (i > 0) between["exclusiveMinimum"] = numbers[i - 1];
       if (i < numbers.size()) between["exclusiveMaximum"] = numbers[i];
       options.push_back(New(std::move(between), schema));
     }
+    return true;
+  }
+
+  /// The arrays or objects (`type`) other than those of `values`. False if one of these is not
+  /// empty.
+  bool AddOtherStructures(Schema schema, const ordered_json& values, JsonTypes type,
+                          Options& options) {
+    bool has_any = false;
+    for (const ordered_json& value : values) {
+      if (TypeOf(value) != type) continue;
+      if (!value.empty()) return false;
+      has_any = true;
+    }
+    if (!has_any) return true;
+    options.push_back(New(type == kArrayType
+                              ? ordered_json{{"type", "array"}, {"minItems", 1}}
+                              : ordered_json{{"type", "object"}, {"minProperties", 1}},
+                          schema));
+    return true;
   }
 
   absl::StatusOr<Options> NegateValues(Schema schema, const ordered_json& values) {
@@ -136,12 +160,23 @@ class Negator {
     SchemaDocument::Exclusion exclusion;
     bool has[2] = {false, false};  // false, true
     for (const ordered_json& value : values) {
+      const int64_t num_bytes =
+          value.is_string() ? static_cast<int64_t>(value.get_ref<const std::string&>().size()) : 0;
+      SHORTLIST_RETURN_IF_ERROR(document_.Spend(NumNodes(value) + num_bytes / 16));
       types &= ~TypeOf(value);
       if (value.is_string()) exclusion.texts.push_back(value.get<std::string>());
       if (value.is_boolean()) has[value.get<bool>()] = true;
     }
     Options options = {OfTypes(types, schema)};
-    AddOtherNumbers(schema, values, options);
+    JsonTypes unknown = 0;
+    if (!AddOtherNumbers(schema, values, options)) unknown |= kNumberType;
+    if (!AddOtherStructures(schema, values, kArrayType, options)) unknown |= kArrayType;
+    if (!AddOtherStructures(schema, values, kObjectType, options)) unknown |= kObjectType;
+    if (unknown != 0) {
+      options.push_back(OfTypes(unknown, schema));
+      document_.Exclude(options.back()[0],
+                        {.texts = {}, .pattern = {}, .integers = false, .has_no_grammar = true});
+    }
     if (has[0] != has[1]) options.push_back(New({{"const", has[0]}}, schema));
     if (!exclusion.texts.empty()) {
       options.push_back(New({{"type", "string"}}, schema));
@@ -155,6 +190,7 @@ class Negator {
     Options options;
     for (const ordered_json& schema : schemas) {
       SHORTLIST_ASSIGN_OR_RETURN(const Options rejected, Negate(&schema, depth + 1));
+      SHORTLIST_RETURN_IF_ERROR(document_.Spend(static_cast<int64_t>(rejected.size())));
       options.insert(options.end(), rejected.begin(), rejected.end());
     }
     return options;
@@ -171,6 +207,8 @@ class Negator {
       Options products;
       for (const Conjunction& left : options) {
         for (const Conjunction& right : rejected) {
+          SHORTLIST_RETURN_IF_ERROR(
+              document_.Spend(1 + static_cast<int64_t>((left.size() + right.size()) / 16)));
           products.push_back(left);
           products.back().insert(products.back().end(), right.begin(), right.end());
         }
@@ -181,6 +219,7 @@ class Negator {
   }
 
   absl::StatusOr<Options> NegateRequired(Schema schema, const ordered_json& names) {
+    SHORTLIST_RETURN_IF_ERROR(document_.Spend(4 * static_cast<int64_t>(names.size())));
     Options options;
     for (const ordered_json& name : names) {
       if (!name.is_string()) return document_.Error(schema, "required", "not a list of names");
@@ -194,7 +233,7 @@ class Negator {
   absl::StatusOr<Options> NegateProperties(Schema schema, const ordered_json& properties) {
     Options options;
     for (const auto& [name, property] : properties.items()) {
-      SHORTLIST_RETURN_IF_ERROR(document_.Spend(static_cast<int64_t>(property.dump().size())));
+      SHORTLIST_RETURN_IF_ERROR(document_.Spend(4 + NumNodes(property)));
       ordered_json wrong;
       wrong[name]["not"] = property;
       options.push_back(New({{"type", "object"},

@@ -9,8 +9,9 @@
 namespace shortlist {
 
 /// Returns conjunctions that each accept only values which `schema` rejects. Together they accept
-/// all of these, except that a rejected number of `const` or `enum` leaves no number. Keeps new
-/// schemas in `document`.
+/// all of these. Keeps new schemas in `document`; one with `Exclusion::has_no_grammar` holds the
+/// arrays and objects where a const or enum names one that is not empty, and the numbers where it
+/// names more than 8.
 ///
 /// InvalidArgument if a keyword of `schema` has no negation here: supported are type, const, enum,
 /// required, properties, pattern, the bounds of numbers, lengths and counts, and allOf, anyOf,

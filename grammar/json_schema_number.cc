@@ -1,31 +1,39 @@
 #include "grammar/json_schema_number.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
+#include <initializer_list>
 #include <limits>
-#include <map>
-#include <numeric>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "grammar/json_text.h"
+#include "grammar/decimal.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
 namespace {
 
-using nlohmann::ordered_json;
-
 /// Decimals of at most so many digits read as different doubles if they differ.
 constexpr int kDistinctDigits = std::numeric_limits<double>::digits10;
-constexpr int64_t kMaxRemainderStates = 10'000;  // digits times remainders
 
 int Size(const std::string& text) { return static_cast<int>(text.size()); }
+
+struct NumberBound {
+  Decimal value;
+  bool exclusive = false;
+};
+
+/// What schemas say about a number. All of it must hold.
+struct NumberLimits {
+  std::optional<NumberBound> minimum, maximum;  // the narrowest
+  std::vector<Decimal> multiples;               // each above zero
+
+  bool empty() const { return !minimum && !maximum && multiples.empty(); }
+};
 
 /// Builds sets of non-negative decimal texts, whose number of digits is not limited.
 class DigitTexts {
@@ -154,201 +162,94 @@ ExprId Shape(Expressions& e, int num_whole, int num_fraction, bool integer) {
   return Signed(e, e.Sequence(whole, e.Optional(fraction)));
 }
 
-/// Texts of the multiples of divisor / 10 ^ `num_fraction`: a state for each remainder and number
-/// of digits left.
-class MultipleTexts {
- public:
-  MultipleTexts(Expressions& expressions, int64_t divisor, int num_fraction, bool integer)
-      : e_(expressions), divisor_(divisor), num_fraction_(num_fraction), integer_(integer) {}
-
-  ExprId Texts(int num_whole) {
-    for (int i = 0; i <= num_fraction_; ++i) fractions_.push_back(NextLevel(fractions_, i));
-    std::vector<std::vector<ExprId>> wholes;
-    for (int i = 0; i < num_whole; ++i) {
-      wholes.push_back(std::vector<ExprId>(divisor_));
-      for (int64_t r = 0; r < divisor_; ++r) {
-        const ExprId more = i == 0 ? e_.Nothing() : Step(wholes[i - 1], r, 0);
-        wholes[i][r] = e_.Choice(EndOfWhole(r), more);
-      }
-    }
-    const ExprId positive = Step(wholes.back(), 0, 1);
-    const ExprId zero = e_.Sequence(e_.Text("0"), EndOfWhole(0));
-    if (integer_) return e_.Choice(zero, Signed(e_, positive));
-    return Signed(e_, e_.Choice(zero, positive));
+/// Sets `bound` to `other` if that is narrower, or if there is none.
+void Narrow(bool is_minimum, const NumberBound& other, std::optional<NumberBound>& bound) {
+  if (!bound.has_value()) {
+    bound = other;
+    return;
   }
-
- private:
-  /// One more digit, from `least` on, then what `next` says of the new remainder.
-  ExprId Step(const std::vector<ExprId>& next, int64_t remainder, int least) {
-    std::map<ExprId, ByteSet> digits_of;
-    for (int digit = least; digit < 10; ++digit) {
-      digits_of[next[(remainder * 10 + digit) % divisor_]].Add(static_cast<uint8_t>('0' + digit));
-    }
-    std::vector<ExprId> options;
-    for (const auto& [rest, digits] : digits_of) {
-      options.push_back(e_.Sequence(e_.Bytes(digits), rest));
-    }
-    return e_.Choice(options);
+  const auto order = Compare(other.value, bound->value);
+  if (order == 0) {
+    bound->exclusive |= other.exclusive;
+  } else if (is_minimum == (order > 0)) {
+    bound = other;
   }
-
-  /// True if `num_zeros` zeros after the digits read so far make a multiple.
-  bool IsMultiple(int64_t remainder, int num_zeros) const {
-    for (int i = 0; i < num_zeros; ++i) remainder = remainder * 10 % divisor_;
-    return remainder == 0;
-  }
-
-  /// Of each remainder: the rest of a fraction, if at most `num_left` digits may follow.
-  std::vector<ExprId> NextLevel(const std::vector<std::vector<ExprId>>& levels, int num_left) {
-    std::vector<ExprId> level(divisor_);
-    for (int64_t r = 0; r < divisor_; ++r) {
-      const ExprId end = IsMultiple(r, num_left) ? e_.Empty() : e_.Nothing();
-      level[r] = num_left == 0 ? end : e_.Choice(end, Step(levels[num_left - 1], r, 0));
-    }
-    return level;
-  }
-
-  ExprId EndOfWhole(int64_t remainder) {
-    const ExprId end = IsMultiple(remainder, num_fraction_) ? e_.Empty() : e_.Nothing();
-    if (integer_ || num_fraction_ == 0) return end;
-    const ExprId fraction = Step(fractions_[num_fraction_ - 1], remainder, 0);
-    return e_.Choice(end, e_.Sequence(e_.Text("."), fraction));
-  }
-
-  Expressions& e_;
-  const int64_t divisor_;
-  const int num_fraction_;
-  const bool integer_;
-  std::vector<std::vector<ExprId>> fractions_;  // [digits left][remainder]
-};
-
-/// `value` / 10 ^ `num_fraction`.
-struct Divisor {
-  int64_t value = 1;
-  int num_fraction = 0;
-};
-
-/// Returns the least common multiple of `multiples`; nullopt if its value exceeds
-/// kMaxRemainderStates.
-std::optional<Divisor> CommonMultiple(const std::vector<Decimal>& multiples) {
-  constexpr size_t kMaxDigits = 17;
-  Divisor common;
-  for (const Decimal& multiple : multiples) {
-    common.num_fraction = std::max(common.num_fraction, Size(multiple.fraction));
-  }
-  for (const Decimal& multiple : multiples) {
-    std::string digits = multiple.whole + multiple.fraction;
-    digits.append(common.num_fraction - multiple.fraction.size(), '0');
-    if (digits.size() > kMaxDigits) return std::nullopt;
-    const int64_t value = std::atoll(digits.c_str());
-    const int64_t factor = value / std::gcd(common.value, value);
-    if (factor > kMaxRemainderStates / common.value) return std::nullopt;
-    common.value *= factor;
-  }
-  return common;
 }
 
-/// Returns the multiples of all of `multiples` with at most `num_whole` digits before the point,
-/// or fewer if there are too many states and not `all_digits`.
-absl::StatusOr<ExprId> Multiples(Expressions& e, const std::vector<Decimal>& multiples,
-                                 int num_whole, bool all_digits, bool integer) {
-  const auto divisor = CommonMultiple(multiples);
-  const int64_t max_digits =
-      divisor.has_value() ? kMaxRemainderStates / divisor->value - divisor->num_fraction : 0;
-  if (max_digits < (all_digits ? num_whole : 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("needs more than ", kMaxRemainderStates, " states"));
+/// How to read a bound that is not exact: so that it allows less, or more.
+enum class Rounding { kInward, kOutward };
+
+absl::StatusOr<NumberLimits> ReadLimits(const SchemaDocument& document, const Conjunction& parts,
+                                        Rounding rounding) {
+  NumberLimits limits;
+  for (const Schema part : parts) {
+    for (const char* keyword : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}) {
+      SHORTLIST_ASSIGN_OR_RETURN(const Schema number, NumberOf(document, part, keyword));
+      if (number == nullptr) continue;
+      const bool is_minimum = std::string_view(keyword).ends_with("inimum");
+      const bool up = is_minimum == (rounding == Rounding::kInward);
+      Narrow(is_minimum,
+             {BoundOf(*number, up), /*exclusive=*/std::string_view(keyword).starts_with("excl")},
+             is_minimum ? limits.minimum : limits.maximum);
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const Schema multiple, NumberOf(document, part, "multipleOf"));
+    if (multiple == nullptr) continue;
+    if (multiple->get<double>() <= 0) return document.Error(part, "multipleOf", "not above 0");
+    limits.multiples.push_back(DecimalOf(*multiple));
   }
-  return MultipleTexts(e, divisor->value, divisor->num_fraction, integer)
-      .Texts(static_cast<int>(std::min<int64_t>(num_whole, max_digits)));
+  return limits;
 }
 
 }  // namespace
 
-Decimal DecimalOf(const ordered_json& number, bool away_from_zero) {
-  ordered_json exact = number;
-  constexpr double kImprecise = 9223372036854775808.0;
-  if (number.is_number_float() && std::abs(number.get<double>()) >= kImprecise) {
-    const double value = number.get<double>();
-    const double infinity = std::copysign(std::numeric_limits<double>::infinity(), value);
-    const double next = std::nextafter(value, away_from_zero ? infinity : 0.0);
-    if (std::isfinite(next)) exact = next;
-  }
-  std::string text = exact.dump();
-  Decimal decimal;
-  decimal.negative = text.starts_with('-');
-  if (decimal.negative) text.erase(0, 1);
-  const size_t e = text.find('e');
-  const int exponent = e == text.npos ? 0 : std::atoi(text.c_str() + e + 1);
-  text.resize(std::min(e, text.size()));
-  const size_t point = std::min(text.find('.'), text.size());
-  std::string digits = text.substr(0, point);
-  if (point < text.size()) digits += text.substr(point + 1);
-  int num_whole = static_cast<int>(point) + exponent;
-  if (num_whole <= 0) {
-    digits.insert(0, 1 - num_whole, '0');
-    num_whole = 1;
-  }
-  if (num_whole > Size(digits)) digits.append(num_whole - digits.size(), '0');
-  decimal.whole = digits.substr(0, num_whole);
-  decimal.fraction = digits.substr(num_whole);
-  decimal.whole.erase(0, std::min(decimal.whole.find_first_not_of('0'), decimal.whole.size() - 1));
-  decimal.fraction.erase(decimal.fraction.find_last_not_of('0') + 1);
-  if (decimal.whole == "0" && decimal.fraction.empty()) decimal.negative = false;
-  return decimal;
-}
-
-std::strong_ordering Compare(const Decimal& a, const Decimal& b) {
-  if (a.negative != b.negative)
-    return a.negative ? std::strong_ordering::less : std::strong_ordering::greater;
-  const Decimal& low = a.negative ? b : a;
-  const Decimal& high = a.negative ? a : b;
-  if (low.whole.size() != high.whole.size()) return low.whole.size() <=> high.whole.size();
-  if (low.whole != high.whole) return low.whole <=> high.whole;
-  return low.fraction <=> high.fraction;
-}
-
-std::optional<bool> IsMultiple(const Decimal& number, const Decimal& divisor) {
-  const std::string digits = divisor.whole + divisor.fraction;
-  if (digits.size() > 17 || divisor.negative) return std::nullopt;
-  const int64_t modulus = std::atoll(digits.c_str());
-  if (modulus == 0) return std::nullopt;
-  if (number.fraction.size() > divisor.fraction.size()) return false;
-  int64_t remainder = 0;
-  const std::string zeros(divisor.fraction.size() - number.fraction.size(), '0');
-  for (const char digit : number.whole + number.fraction + zeros) {
-    remainder = (remainder * 10 + (digit - '0')) % modulus;
-  }
-  return remainder == 0;
-}
-
-absl::StatusOr<ExprId> NumberTexts(Expressions& expressions, const NumberLimits& limits) {
+absl::StatusOr<ExprId> SchemaNumbers::Numbers(const Conjunction& parts, JsonTypes types) {
+  SHORTLIST_ASSIGN_OR_RETURN(const NumberLimits limits,
+                             ReadLimits(document_, parts, Rounding::kInward));
+  types &= kNumberType;
+  const bool integer = types == kIntegerType;
+  if (limits.empty() && types != kFractionType) return integer ? text_.Integer() : text_.Number();
   int num_whole = 1, num_fraction = 0;  // digits of the bounds
-  for (const auto* bounds : {&limits.minimums, &limits.maximums}) {
-    for (const NumberBound& bound : *bounds) {
-      num_whole = std::max(num_whole, Size(bound.value.whole));
-      num_fraction = std::max(num_fraction, Size(bound.value.fraction));
-    }
+  for (const auto* bound : {&limits.minimum, &limits.maximum}) {
+    if (!bound->has_value()) continue;
+    num_whole = std::max(num_whole, Size((*bound)->value.whole));
+    num_fraction = std::max(num_fraction, Size((*bound)->value.fraction));
   }
+  const int64_t num_digits = num_whole + num_fraction;  // each leaves the bound in a branch
+  SHORTLIST_RETURN_IF_ERROR(document_.Spend(num_digits * num_digits / 32));
   num_fraction = std::max(num_fraction, kDistinctDigits - num_whole);
-  const bool closed = !limits.minimums.empty() && !limits.maximums.empty();
+  const bool closed = limits.minimum.has_value() && limits.maximum.has_value();
   if (!closed) num_whole = std::max(num_whole + 1, JsonText::kMaxDigits);
-  const bool integer = limits.types == kIntegerType;
-  ExprId texts = Shape(expressions, num_whole, num_fraction, integer);
-  if (limits.types == kFractionType) {
-    texts = expressions.Both(texts, Signed(expressions, DigitTexts(expressions).Fractions()));
+  ExprId texts = Shape(expressions_, num_whole, num_fraction, integer);
+  if (types == kFractionType) {
+    texts = expressions_.Both(texts, Signed(expressions_, DigitTexts(expressions_).Fractions()));
   }
   if (!limits.multiples.empty()) {
-    SHORTLIST_ASSIGN_OR_RETURN(const ExprId multiples, Multiples(expressions, limits.multiples,
-                                                                 num_whole, closed, integer));
-    texts = expressions.Both(texts, multiples);
+    const auto multiples = multiples_.Texts(limits.multiples, num_whole, closed, integer);
+    if (!multiples.ok()) {
+      return document_.Error(PartWith(parts, "multipleOf"), "multipleOf",
+                             std::string(multiples.status().message()));
+    }
+    texts = expressions_.Both(texts, *multiples);
   }
-  for (const NumberBound& bound : limits.minimums) {
-    texts = expressions.Both(texts, AtLeast(expressions, bound));
-  }
-  for (const NumberBound& bound : limits.maximums) {
-    texts = expressions.Both(texts, AtMost(expressions, bound));
-  }
+  if (limits.minimum) texts = expressions_.Both(texts, AtLeast(expressions_, *limits.minimum));
+  if (limits.maximum) texts = expressions_.Both(texts, AtMost(expressions_, *limits.maximum));
   return texts;
+}
+
+bool SchemaNumbers::HasNone(const Conjunction& parts, JsonTypes types) const {
+  const auto limits = ReadLimits(document_, parts, Rounding::kOutward);
+  if (!limits.ok() || !limits->minimum.has_value() || !limits->maximum.has_value()) return false;
+  const NumberBound& low = *limits->minimum;
+  const NumberBound& high = *limits->maximum;
+  if ((types & kIntegerType) != 0) {
+    const Decimal first = NearestInteger(low.value, /*up=*/true, low.exclusive);
+    const Decimal last = NearestInteger(high.value, /*up=*/false, high.exclusive);
+    if (Compare(first, last) <= 0) return false;
+  }
+  if ((types & kFractionType) == 0) return true;
+  const auto order = Compare(low.value, high.value);
+  if (order == 0) return low.value.fraction.empty() || low.exclusive || high.exclusive;
+  return order > 0;
 }
 
 }  // namespace shortlist

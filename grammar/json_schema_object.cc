@@ -1,3 +1,5 @@
+#include "grammar/json_schema_object.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -7,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "grammar/json_schema_compiler.h"
 #include "grammar/json_schema_keywords.h"
 #include "grammar/json_schema_members.h"
 
@@ -66,13 +67,9 @@ class ObjectCompiler {
   }
 
   absl::Status AddNamed(const std::string& name) {
-    Conjunction schemas;
-    for (const Schema part : parts_) {
-      SHORTLIST_ASSIGN_OR_RETURN(
-          const Conjunction members,
-          MemberSchemas(compiler_.document(), compiler_.strings(), part, name));
-      schemas.insert(schemas.end(), members.begin(), members.end());
-    }
+    SHORTLIST_ASSIGN_OR_RETURN(
+        const Conjunction schemas,
+        MemberSchemas(compiler_.document(), compiler_.strings(), parts_, name));
     bool allowed = true;
     for (const Schema schema : name_schemas_) {
       SHORTLIST_ASSIGN_OR_RETURN(const bool accepts,
@@ -94,11 +91,12 @@ class ObjectCompiler {
                                  ObjectOf(compiler_.document(), part, "patternProperties"));
       if (list == nullptr) continue;
       for (const auto& [pattern, unused] : list->items()) {
-        if (std::ranges::find(patterns, pattern) == patterns.end()) patterns.push_back(pattern);
-      }
-      if (patterns.size() > kMaxPatterns) {
-        return compiler_.document().Error(part, "patternProperties",
-                                          absl::StrCat("more than ", kMaxPatterns, " patterns"));
+        if (std::ranges::find(patterns, pattern) != patterns.end()) continue;
+        if (patterns.size() == kMaxPatterns) {
+          return compiler_.document().Error(part, "patternProperties",
+                                            absl::StrCat("more than ", kMaxPatterns, " patterns"));
+        }
+        patterns.push_back(pattern);
       }
     }
     ExprId names = e_.Repeat(compiler_.text().PlainChar(), 0, Expressions::kNoLimit);
@@ -224,21 +222,6 @@ class ObjectCompiler {
 };
 
 }  // namespace
-
-absl::StatusOr<std::vector<std::string>> RequiredNames(const SchemaDocument& document,
-                                                       const Conjunction& parts) {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  for (const Schema part : parts) {
-    SHORTLIST_ASSIGN_OR_RETURN(const Schema list, ArrayOf(document, part, "required"));
-    if (list == nullptr) continue;
-    for (const ordered_json& name : *list) {
-      if (!name.is_string()) return document.Error(part, "required", "not a list of names");
-      if (seen.insert(name.get<std::string>()).second) names.push_back(name.get<std::string>());
-    }
-  }
-  return names;
-}
 
 absl::StatusOr<ExprId> ObjectTexts(SchemaCompiler& compiler, const Conjunction& parts) {
   return ObjectCompiler(compiler, parts).Compile();

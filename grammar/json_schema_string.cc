@@ -42,32 +42,33 @@ absl::Status SchemaStrings::Read(Schema schema, Limits& limits) {
     SHORTLIST_ASSIGN_OR_RETURN(limits.required.emplace_back(),
                                PatternStrings(schema, pattern->get<std::string>()));
   }
-  SHORTLIST_RETURN_IF_ERROR(ReadFormat(schema, limits));
+  SHORTLIST_ASSIGN_OR_RETURN(const StringFormat* const format, FormatOf(schema));
+  if (format != nullptr) {
+    limits.max_length = std::min(limits.max_length, format->max_length);
+    SHORTLIST_ASSIGN_OR_RETURN(limits.required.emplace_back(),
+                               PatternStrings(schema, format->pattern));
+  }
   const SchemaDocument::Exclusion* exclusion = document_.FindExclusion(schema);
   if (exclusion == nullptr) return absl::OkStatus();
   for (const std::string& text : exclusion->texts) {
+    SHORTLIST_RETURN_IF_ERROR(document_.Spend(1 + static_cast<int64_t>(text.size() / 16)));
     limits.excluded.push_back(expressions_.Text(JsonText::Escape(text)));
   }
-  if (!exclusion->pattern.empty()) {
+  if (exclusion->pattern.has_value()) {
     SHORTLIST_ASSIGN_OR_RETURN(limits.excluded.emplace_back(),
-                               PatternStrings(schema, exclusion->pattern));
+                               PatternStrings(schema, *exclusion->pattern));
   }
   return absl::OkStatus();
 }
 
-absl::Status SchemaStrings::ReadFormat(Schema schema, Limits& limits) {
+absl::StatusOr<const StringFormat*> SchemaStrings::FormatOf(Schema schema) const {
   SHORTLIST_ASSIGN_OR_RETURN(const Schema name, StringOf(document_, schema, "format"));
-  if (name == nullptr) return absl::OkStatus();
+  if (name == nullptr || document_.proof_depth() > 0) return nullptr;
   const auto& text = name->get_ref<const std::string&>();
   const StringFormat* format = FindFormat(text);
-  if (format == nullptr) {
-    return document_.Error(schema, "format",
-                           absl::StrCat("\"", Excerpt(text), "\" is not supported"));
-  }
-  limits.max_length = std::min(limits.max_length, format->max_length);
-  SHORTLIST_ASSIGN_OR_RETURN(limits.required.emplace_back(),
-                             PatternStrings(schema, format->pattern));
-  return absl::OkStatus();
+  if (format != nullptr) return format;
+  return document_.Error(schema, "format",
+                         absl::StrCat("\"", Excerpt(text), "\" is not supported"));
 }
 
 absl::StatusOr<ExprId> SchemaStrings::Strings(const Conjunction& parts, bool one_spelling) {

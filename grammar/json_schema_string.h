@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "grammar/expressions.h"
 #include "grammar/json_schema_document.h"
+#include "grammar/json_schema_format.h"
 #include "grammar/json_text.h"
 
 namespace shortlist {
@@ -27,13 +28,16 @@ class SchemaStrings {
   /// Returns the strings that a pattern (of `pattern` or `patternProperties` of `schema`) matches.
   absl::StatusOr<ExprId> PatternStrings(Schema schema, const std::string& pattern);
 
+  /// Returns the `format` of `schema`. Null if it has none, and in a proof: a format is narrower
+  /// here than a standard may have it.
+  absl::StatusOr<const StringFormat*> FormatOf(Schema schema) const;
+
   /// True if the string `text` is one of `strings`.
   absl::StatusOr<bool> Contains(ExprId strings, std::string_view text);
 
  private:
   struct Limits;
   absl::Status Read(Schema schema, Limits& limits);
-  absl::Status ReadFormat(Schema schema, Limits& limits);
 
   SchemaDocument& document_;
   const JsonText& text_;

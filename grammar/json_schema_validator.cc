@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "grammar/decimal.h"
 #include "grammar/json_schema_keywords.h"
 #include "grammar/json_schema_members.h"
-#include "grammar/json_schema_number.h"
 
 namespace shortlist {
 namespace {
@@ -34,7 +34,8 @@ absl::StatusOr<bool> SchemaValidator::AcceptsOption(const Conjunction& schemas, 
 absl::StatusOr<bool> SchemaValidator::Accepts(Schema schema, const Value& value) {
   if (schema->is_boolean()) return schema->get<bool>();
   if (!schema->is_object()) return document_.Error(schema, "", "neither an object nor a boolean");
-  SHORTLIST_RETURN_IF_ERROR(document_.Spend(1));
+  SHORTLIST_RETURN_IF_ERROR(
+      document_.Spend(1 + static_cast<int64_t>((schema->size() + value.size()) / 16)));
   if (depth_ == kMaxValidationDepth) {
     return document_.Error(schema, "$ref", "references nest too deep");
   }
@@ -65,10 +66,14 @@ absl::StatusOr<bool> SchemaValidator::CheckKeyword(Schema schema, const std::str
     return (types & TypeOf(value)) != 0;
   }
   if (&argument == options_ && &value == option_) return true;
-  if (keyword == "const") return EqualValues(argument, value);
+  if (keyword == "const") {
+    SHORTLIST_RETURN_IF_ERROR(document_.Spend(NumNodes(argument) / 16));
+    return EqualValues(argument, value);
+  }
   if (keyword == "enum") {
-    SHORTLIST_RETURN_IF_ERROR(document_.Spend(static_cast<int64_t>(argument.size() / 16)));
-    return std::ranges::any_of(argument,
+    SHORTLIST_ASSIGN_OR_RETURN(const Schema options, ArrayOf(document_, schema, "enum"));
+    SHORTLIST_RETURN_IF_ERROR(document_.Spend(NumNodes(*options) / 16));
+    return std::ranges::any_of(*options,
                                [&](const Value& option) { return EqualValues(option, value); });
   }
   switch (*TypesOfKeyword(keyword)) {
@@ -85,15 +90,33 @@ absl::StatusOr<bool> SchemaValidator::CheckKeyword(Schema schema, const std::str
   }
 }
 
-/// A format is narrower here than a standard may have it, so its complement is not known.
 absl::StatusOr<bool> SchemaValidator::CheckString(Schema schema, const std::string& keyword,
                                                   const Value& value) {
-  if (keyword == "format" && negations_ > 0) {
-    return document_.Error(schema, keyword, "not supported inside not, if and oneOf");
+  const auto& text = value.get_ref<const std::string&>();
+  if (keyword == "pattern") {
+    SHORTLIST_ASSIGN_OR_RETURN(const Schema pattern, StringOf(document_, schema, "pattern"));
+    return Matches(schema, pattern->get<std::string>(), text);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const ExprId strings,
-                             strings_.Strings({schema}, /*one_spelling=*/true));
-  return strings_.Contains(strings, value.get_ref<const std::string&>());
+  if (keyword == "format") return CheckFormat(schema, text);
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t count, CountOf(document_, schema, keyword.c_str(), 0));
+  return keyword == "minLength" ? CountCodePoints(text) >= count : CountCodePoints(text) <= count;
+}
+
+absl::StatusOr<bool> SchemaValidator::Matches(Schema schema, const std::string& pattern,
+                                              const std::string& text) {
+  SHORTLIST_ASSIGN_OR_RETURN(const ExprId strings, strings_.PatternStrings(schema, pattern));
+  return strings_.Contains(strings, text);
+}
+
+/// A format is narrower here than a standard may have it, so its complement is not known.
+absl::StatusOr<bool> SchemaValidator::CheckFormat(Schema schema, const std::string& text) {
+  if (negations_ > 0) {
+    return document_.Error(schema, "format", "not supported inside not, if and oneOf");
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const StringFormat* const format, strings_.FormatOf(schema));
+  if (format == nullptr) return true;
+  if (CountCodePoints(text) > format->max_length) return false;
+  return Matches(schema, format->pattern, text);
 }
 
 absl::StatusOr<int> SchemaValidator::CountAccepting(Schema schemas, const Value& value) {
@@ -167,7 +190,7 @@ absl::StatusOr<bool> SchemaValidator::CheckArray(Schema schema, const std::strin
   }
   if (keyword == "contains") return CheckContains(schema, value);
   if (keyword != "uniqueItems" || schema->at(keyword) != true) return true;
-  SHORTLIST_RETURN_IF_ERROR(document_.Spend(size * size));
+  SHORTLIST_RETURN_IF_ERROR(document_.Spend(size * size + size * NumNodes(value) / 16));
   for (int64_t i = 0; i < size; ++i) {
     for (int64_t k = 0; k < i; ++k) {
       if (EqualValues(value[i], value[k])) return false;
@@ -198,15 +221,30 @@ absl::StatusOr<bool> SchemaValidator::CheckContains(Schema schema, const Value& 
   return min <= count && count <= max;
 }
 
-bool SchemaValidator::HasAll(const Value& names, const Value& value) {
-  return std::ranges::all_of(names, [&](const Value& name) {
-    return name.is_string() && value.contains(name.get_ref<const std::string&>());
-  });
+absl::StatusOr<bool> SchemaValidator::HasAll(Schema schema, const std::string& keyword,
+                                             const Value& names, const Value& value) {
+  SHORTLIST_RETURN_IF_ERROR(
+      document_.Spend(static_cast<int64_t>(names.size() * (1 + value.size() / 16))));
+  for (const Value& name : names) {
+    if (!name.is_string()) return document_.Error(schema, keyword, "not a list of names");
+    if (!value.contains(name.get_ref<const std::string&>())) return false;
+  }
+  return true;
 }
 
-absl::StatusOr<bool> SchemaValidator::CheckDependency(const Value& needed, const Value& value) {
-  if (needed.is_array()) return HasAll(needed, value);
-  return Accepts(&needed, value);
+absl::StatusOr<bool> SchemaValidator::CheckDependencies(Schema schema, const std::string& keyword,
+                                                        const Value& value) {
+  SHORTLIST_ASSIGN_OR_RETURN(const Schema needs, ObjectOf(document_, schema, keyword.c_str()));
+  SHORTLIST_RETURN_IF_ERROR(
+      document_.Spend(static_cast<int64_t>(needs->size() * (1 + value.size() / 16))));
+  for (const auto& [name, needed] : needs->items()) {
+    if (!value.contains(name)) continue;
+    SHORTLIST_ASSIGN_OR_RETURN(const bool accepts, needed.is_array()
+                                                       ? HasAll(schema, keyword, needed, value)
+                                                       : Accepts(&needed, value));
+    if (!accepts) return false;
+  }
+  return true;
 }
 
 absl::StatusOr<bool> SchemaValidator::CheckObject(Schema schema, const std::string& keyword,
@@ -216,30 +254,25 @@ absl::StatusOr<bool> SchemaValidator::CheckObject(Schema schema, const std::stri
     SHORTLIST_ASSIGN_OR_RETURN(const int64_t count, CountOf(document_, schema, keyword.c_str(), 0));
     return keyword == "minProperties" ? size >= count : size <= count;
   }
-  const Value& argument = schema->at(keyword);
-  if (keyword == "required") return HasAll(argument, value);
+  if (keyword == "required") {
+    SHORTLIST_ASSIGN_OR_RETURN(const Schema names, ArrayOf(document_, schema, "required"));
+    return HasAll(schema, keyword, *names, value);
+  }
   if (keyword == "propertyNames") {
     for (const auto& [name, unused] : value.items()) {
-      SHORTLIST_ASSIGN_OR_RETURN(const bool accepts, Accepts(&argument, Value(name)));
+      SHORTLIST_ASSIGN_OR_RETURN(const bool accepts, Accepts(&schema->at(keyword), Value(name)));
       if (!accepts) return false;
     }
     return true;
   }
-  if (!IsOneOf(keyword, {"dependencies", "dependentRequired", "dependentSchemas"})) {
-    return CheckProperties(schema, value);
-  }
-  for (const auto& [name, needed] : argument.items()) {
-    if (!value.contains(name)) continue;
-    SHORTLIST_ASSIGN_OR_RETURN(const bool accepts, CheckDependency(needed, value));
-    if (!accepts) return false;
-  }
-  return true;
+  if (keyword.starts_with("depend")) return CheckDependencies(schema, keyword, value);
+  return CheckProperties(schema, value);
 }
 
 absl::StatusOr<bool> SchemaValidator::CheckProperties(Schema schema, const Value& value) {
   for (const auto& [name, member] : value.items()) {
     SHORTLIST_ASSIGN_OR_RETURN(const Conjunction schemas,
-                               MemberSchemas(document_, strings_, schema, name));
+                               MemberSchemas(document_, strings_, {schema}, name));
     for (const Schema member_schema : schemas) {
       SHORTLIST_ASSIGN_OR_RETURN(const bool accepts, Accepts(member_schema, member));
       if (!accepts) return false;

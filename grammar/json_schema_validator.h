@@ -35,6 +35,8 @@ class SchemaValidator {
   absl::StatusOr<bool> CheckLogic(Schema schema, const std::string& keyword, const Value& value);
   absl::StatusOr<bool> CheckJoined(Schema schema, const std::string& keyword, const Value& value);
   absl::StatusOr<bool> CheckString(Schema schema, const std::string& keyword, const Value& value);
+  absl::StatusOr<bool> CheckFormat(Schema schema, const std::string& text);
+  absl::StatusOr<bool> Matches(Schema schema, const std::string& pattern, const std::string& text);
   absl::StatusOr<bool> CheckCondition(Schema schema, const Value& value);
   absl::StatusOr<bool> CheckNumber(Schema schema, const std::string& keyword, const Value& value);
   absl::StatusOr<bool> CheckArray(Schema schema, const std::string& keyword, const Value& value);
@@ -42,9 +44,11 @@ class SchemaValidator {
   absl::StatusOr<bool> CheckContains(Schema schema, const Value& value);
   absl::StatusOr<bool> CheckObject(Schema schema, const std::string& keyword, const Value& value);
   absl::StatusOr<bool> CheckProperties(Schema schema, const Value& value);
-  absl::StatusOr<bool> CheckDependency(const Value& needed, const Value& value);
+  absl::StatusOr<bool> CheckDependencies(Schema schema, const std::string& keyword,
+                                         const Value& value);
   absl::StatusOr<int> CountAccepting(Schema schemas, const Value& value);
-  static bool HasAll(const Value& names, const Value& value);
+  absl::StatusOr<bool> HasAll(Schema schema, const std::string& keyword, const Value& names,
+                              const Value& value);
 
   SchemaDocument& document_;
   SchemaStrings& strings_;

@@ -44,7 +44,7 @@ class TagCompiler {
  private:
   /// Where a format stands.
   struct Scope {
-    Texts ends;  // of the tag around it, which no free text may contain
+    std::span<const std::string> ends;  // of the tag around it, which no free text may contain
     int nesting = 0;
 
     Scope Inside() const { return {ends, nesting + 1}; }
@@ -84,6 +84,7 @@ class TagCompiler {
   ExprId OneOf(std::span<const Tag> tags);
   absl::StatusOr<Texts> Excluded(const TagPart& part, const Scope& scope) const;
   absl::StatusOr<ExprId> FreeText(const TagPart& part, std::span<const std::string> stops);
+  absl::Status CountStops(const TagPart& part, std::span<const std::string> stops);
   absl::Status Count(const TagPart& part, size_t num_bytes);
 
   Expressions& e_;
@@ -114,10 +115,6 @@ const TagCompiler::Kind TagCompiler::kKinds[] = {
      {"tags", "separator", "at_least_one", "stop_after_first"},
      &TagCompiler::TagsWithSeparator},
 };
-
-constexpr std::array<std::string_view, 7> kUnsupported = {
-    "token",    "exclude_token",  "any_tokens",        "token_triggered_tags",
-    "dispatch", "token_dispatch", "qwen_xml_parameter"};
 
 absl::Status TagCompiler::Count(const TagPart& part, size_t num_bytes) {
   num_bytes_ += num_bytes;
@@ -168,9 +165,7 @@ absl::StatusOr<ExprId> TagCompiler::Format(const TagPart& part, const Scope& sco
   SHORTLIST_ASSIGN_OR_RETURN(const std::string type, part.Text("type"));
   const auto* const kind = std::ranges::find(kKinds, type, &Kind::type);
   if (kind == std::end(kKinds)) {
-    const bool is_known = std::ranges::find(kUnsupported, type) != kUnsupported.end();
-    return part.Error(
-        absl::StrCat("format ", Excerpt(type), is_known ? " is not supported" : " is unknown"));
+    return part.Error(absl::StrCat("format ", Excerpt(type), " is not supported"));
   }
   SHORTLIST_RETURN_IF_ERROR(part.CheckMembers(kind->members));
   return (this->*kind->compile)(part, scope.Inside());
@@ -236,7 +231,7 @@ absl::StatusOr<ExprId> TagCompiler::Regex(const TagPart& part, const Scope&) {
 
 /// What no free text of `part` may contain, triggers apart.
 absl::StatusOr<Texts> TagCompiler::Excluded(const TagPart& part, const Scope& scope) const {
-  Texts excluded = scope.ends;
+  Texts excluded(scope.ends.begin(), scope.ends.end());
   if (part.Has("excludes") && part.value()["excludes"] != ordered_json::array()) {
     SHORTLIST_ASSIGN_OR_RETURN(const Texts texts, part.Texts("excludes"));
     excluded.insert(excluded.end(), texts.begin(), texts.end());
@@ -244,14 +239,20 @@ absl::StatusOr<Texts> TagCompiler::Excluded(const TagPart& part, const Scope& sc
   return excluded;
 }
 
+/// Bounds the texts that end one free text, and counts them.
+absl::Status TagCompiler::CountStops(const TagPart& part, std::span<const std::string> stops) {
+  size_t num_bytes = 0;
+  for (const std::string& stop : stops) num_bytes += stop.size();
+  if (num_bytes <= kMaxStopBytes) return Count(part, num_bytes);
+  return part.Error(absl::StrCat("the texts that may not be in its text have ", num_bytes,
+                                 " bytes, more than ", kMaxStopBytes));
+}
+
 /// The text of `part` with none of `stops` in it.
 absl::StatusOr<ExprId> TagCompiler::FreeText(const TagPart& part,
                                              std::span<const std::string> stops) {
-  size_t num_bytes = 0;
-  for (const std::string& stop : stops) num_bytes += stop.size();
-  if (num_bytes <= kMaxStopBytes) return TextWithout(e_, stops);
-  return part.Error(absl::StrCat("the texts that may not be in its text have ", num_bytes,
-                                 " bytes, more than ", kMaxStopBytes));
+  SHORTLIST_RETURN_IF_ERROR(CountStops(part, stops));
+  return TextWithout(e_, stops);
 }
 
 absl::StatusOr<ExprId> TagCompiler::AnyText(const TagPart& part, const Scope& scope) {
@@ -291,16 +292,13 @@ absl::StatusOr<TagCompiler::Tag> TagCompiler::ReadTag(const TagPart& part, const
   }
   SHORTLIST_ASSIGN_OR_RETURN(std::string begin, part.Text("begin"));
   SHORTLIST_ASSIGN_OR_RETURN(Texts ends, part.TextOrTexts("end"));
-  std::vector<ExprId> options;
-  for (const std::string& end : ends) {
-    SHORTLIST_RETURN_IF_ERROR(Count(part, end.size()));
-    options.push_back(e_.Text(end));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CountStops(part, ends));
   SHORTLIST_RETURN_IF_ERROR(Count(part, begin.size()));
+  std::vector<ExprId> options;
+  for (const std::string& end : ends) options.push_back(e_.Text(end));
   std::erase(ends, "");
   SHORTLIST_ASSIGN_OR_RETURN(const TagPart content, part.Member("content"));
-  SHORTLIST_ASSIGN_OR_RETURN(const ExprId texts,
-                             Format(content, {std::move(ends), scope.nesting + 1}));
+  SHORTLIST_ASSIGN_OR_RETURN(const ExprId texts, Format(content, {ends, scope.nesting + 1}));
   return Tag{std::move(begin), e_.Sequence(texts, e_.Choice(options))};
 }
 
@@ -340,6 +338,9 @@ absl::StatusOr<ExprId> TagCompiler::Triggered(const TagPart& part, std::span<con
   SHORTLIST_ASSIGN_OR_RETURN(const Texts excluded, Excluded(part, scope));
   SHORTLIST_ASSIGN_OR_RETURN(const bool at_least_one, part.Flag("at_least_one"));
   SHORTLIST_ASSIGN_OR_RETURN(const bool stop_after_first, part.Flag("stop_after_first"));
+  Texts stops = excluded;
+  stops.insert(stops.end(), triggers.begin(), triggers.end());
+  SHORTLIST_ASSIGN_OR_RETURN(const ExprId text, FreeText(part, stops));
   std::map<std::string, std::vector<Tag>> groups;  // by trigger, without it
   for (const Tag& tag : tags) {
     const auto begins = [&](const std::string& trigger) { return tag.begin.starts_with(trigger); };
@@ -351,9 +352,6 @@ absl::StatusOr<ExprId> TagCompiler::Triggered(const TagPart& part, std::span<con
     }
     groups[*trigger].push_back({tag.begin.substr(trigger->size()), tag.rest});
   }
-  Texts stops = excluded;
-  stops.insert(stops.end(), triggers.begin(), triggers.end());
-  SHORTLIST_ASSIGN_OR_RETURN(const ExprId text, FreeText(part, stops));
   if (at_least_one && stop_after_first) return OneOf(tags);
   std::vector<ExprId> options;
   for (const auto& [trigger, group] : groups) {

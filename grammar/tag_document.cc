@@ -97,9 +97,12 @@ absl::StatusOr<bool> TagPart::Flag(const char* name) const {
 absl::StatusOr<int64_t> TagPart::Count(const char* name, int64_t lowest) const {
   constexpr int64_t kHighest = 1'000'000;
   SHORTLIST_ASSIGN_OR_RETURN(const TagPart member, Member(name));
-  const bool is_count =
-      member.value_->is_number_integer() && *member.value_ >= lowest && *member.value_ <= kHighest;
-  if (is_count) return member.value_->get<int64_t>();
+  if (member.value_->is_number_integer()) {
+    const double count = member.value_->get<double>();  // an int64_t does not hold all of them
+    if (count >= static_cast<double>(lowest) && count <= static_cast<double>(kHighest)) {
+      return static_cast<int64_t>(count);
+    }
+  }
   return member.Error(absl::StrCat("an integer in [", lowest, ", ", kHighest, "] is wanted"));
 }
 

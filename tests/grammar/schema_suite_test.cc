@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <ostream>
 #include <random>
 #include <string>
 #include <string_view>
@@ -82,6 +83,11 @@ struct Counts {
   std::map<RefusalCause, int> causes;  // of valid instances
   int invalid = 0, invalid_accepted = 0;
   std::map<std::string, int> reasons;
+
+  int num_refused(RefusalCause cause) const {
+    const auto found = causes.find(cause);
+    return found == causes.end() ? 0 : found->second;
+  }
 };
 
 /// Checks the schemas of a file and prints what became of them.
@@ -148,6 +154,8 @@ class SchemaFileTest : public testing::Test {
     }
   }
 
+  const Counts& counts() const { return counts_; }
+
   void RunFile(const std::string& path) {
     OpenSamples();
     for (const ordered_json& line : ReadLines(path)) {
@@ -176,25 +184,36 @@ TEST_F(SchemaFileTest, RandomInvalidInstancesRejected) {
   RunFile(path);
 }
 
-class SchemaSuiteTest : public SchemaFileTest, public testing::WithParamInterface<const char*> {};
+struct Suite {
+  const char* path;
+  int min_compiled;
+  int max_refused = 0;  // valid instances, for none of the known causes
+
+  friend void PrintTo(const Suite& suite, std::ostream* out) { *out << suite.path; }
+};
+
+class SchemaSuiteTest : public SchemaFileTest, public testing::WithParamInterface<Suite> {};
 
 TEST_P(SchemaSuiteTest, InvalidInstancesRejected) {
-  const std::string path = SharedData() + GetParam();
+  const std::string path = SharedData() + GetParam().path;
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "shared data absent: " << path;
   RunFile(path);
+  EXPECT_GE(counts().compiled, GetParam().min_compiled);
+  EXPECT_LE(counts().num_refused(RefusalCause::kOther), GetParam().max_refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SchemaSuiteTest,
-                         testing::Values("maskbench/glaiveai2k.jsonl", "maskbench/bfcl.jsonl",
-                                         "maskbench/handwritten.jsonl",
-                                         "maskbench/synthesized.jsonl", "maskbench/mcpspec.jsonl",
-                                         "json_schema_test_suite/draft7.jsonl",
-                                         "json_schema_test_suite/draft2020-12.jsonl"),
-                         [](const testing::TestParamInfo<const char*>& info) {
-                           std::string name = std::filesystem::path(info.param).stem();
-                           std::erase_if(name, [](char c) { return c == '-'; });
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, SchemaSuiteTest,
+    testing::Values(Suite{"maskbench/glaiveai2k.jsonl", 1693}, Suite{"maskbench/bfcl.jsonl", 1043},
+                    Suite{"maskbench/handwritten.jsonl", 26},
+                    Suite{"maskbench/synthesized.jsonl", 413}, Suite{"maskbench/mcpspec.jsonl", 45},
+                    Suite{"json_schema_test_suite/draft7.jsonl", 248, 6},
+                    Suite{"json_schema_test_suite/draft2020-12.jsonl", 263, 5}),
+    [](const testing::TestParamInfo<Suite>& info) {
+      std::string name = std::filesystem::path(info.param.path).stem();
+      std::erase_if(name, [](char c) { return c == '-'; });
+      return name;
+    });
 
 TEST(MadeUpSchemasTest, OutcomesAsExpected) {
   const std::string path = SharedData() + "made_up/schemas.jsonl";

@@ -132,7 +132,7 @@ TEST(StructuralTagTest, ErrorsNameThePlace) {
                     "#/format/elements/1: begin is missing");
   ExpectFormatError(R"({"type": "or", "elements": []})", "#/format/elements: an array");
   ExpectFormatError(R"({"type": "token", "token": 3})", "#/format: format token is not supported");
-  ExpectFormatError(R"({"type": "novel"})", "format novel is unknown");
+  ExpectFormatError(R"({"type": "novel"})", "format novel is not supported");
   ExpectFormatError(R"({"type": "any_text", "max_tokens": 3})", "max_tokens is not supported here");
   ExpectFormatError(R"({"type": "any_text", "excludes": [""]})",
                     "#/format/excludes/0: the text is empty");
@@ -147,6 +147,9 @@ TEST(StructuralTagTest, ErrorsNameThePlace) {
   ExpectFormatError(R"({"type": "grammar", "grammar": "root ::= root \"a\""})", "#/format: ");
   ExpectFormatError(R"({"type": "repeat", "min": 3, "max": 2, "content": {"type": "any_text"}})",
                     "min 3");
+  ExpectFormatError(R"({"type": "repeat", "min": 0, "max": 18446744073709551615,
+                  "content": {"type": "any_text"}})",
+                    "an integer in [-1, 1000000]");
   ExpectFormatError(R"({"type": "triggered_tags", "triggers": ["a"], "tags": [
                   {"begin": "b", "content": {"type": "any_text"}, "end": "c"}]})",
                     "which no trigger");
@@ -186,6 +189,21 @@ TEST(StructuralTagTest, HostileDocumentsAreBounded) {
   TagGrammar grammar = TagGrammar::Of(overlaps.dump());
   EXPECT_TRUE(grammar.Accepts(std::string(1000, 'a')));
   EXPECT_FALSE(grammar.Accepts(std::string(1000, 'a') + "b"));
+}
+
+TEST(StructuralTagTest, EndsOfTagsAreBounded) {
+  const ordered_json elements = ordered_json::array_t(9'000, {{"type", "any_text"}});
+  ordered_json tag = {{"type", "tag"},
+                      {"begin", "<"},
+                      {"content", {{"type", "sequence"}, {"elements", elements}}},
+                      {"end", ordered_json::array_t(400'000, "a")}};
+  ExpectFormatError(tag.dump(), "bytes");
+  tag["end"] = ordered_json::array_t(1'000, "a");
+  ExpectFormatError(tag.dump(), "bytes");
+  tag["content"] = {{"type", "any_text"}};
+  TagGrammar grammar = TagGrammar::Of(tag.dump());
+  EXPECT_TRUE(grammar.Accepts("<bba"));
+  EXPECT_FALSE(grammar.Accepts("<baa"));
 }
 
 TEST(StructuralTagTest, OneTokenMayHoldProseTriggerAndContent) {

@@ -17,6 +17,43 @@ PATTERNS = ["^a", "b$", "a|b", "^[ab]*$", '"', "^(ab)+$", "^.{2}$"]
 TYPES = ["object", "array", "string", "integer", "number", "boolean", "null"]
 TYPE_LISTS = [["string", "object"], ["integer", "null", "array"]]
 VALUES_PER_SCHEMA = 30
+# Limits of one type that overlap in few values, or in values that are hard to write.
+LIMITS = {
+    "array": [
+        {"not": {"const": []}},
+        {"minItems": 1},
+        {"maxItems": 1},
+        {"not": {"enum": [[], [1]]}},
+    ],
+    "object": [
+        {"not": {"const": {}}},
+        {"minProperties": 1},
+        {"maxProperties": 1},
+        {"required": ["a"]},
+    ],
+    "integer": [
+        {"multipleOf": 997},
+        {"minimum": 10**15},
+        {"maximum": 4},
+        {"exclusiveMinimum": 3},
+        {"not": {"enum": [2**53, 2**53 + 1]}},
+        {"minimum": 2**53},
+    ],
+    "number": [
+        {"not": {"enum": list(range(1, 10))}},
+        {"minimum": 0, "exclusiveMaximum": 0.2},
+        {"exclusiveMinimum": 0.1, "maximum": 10**14},
+        {"minimum": 0.2},
+        {"maximum": 0.2, "multipleOf": 0.05},
+    ],
+    "string": [
+        {"not": {"pattern": ""}},
+        {"minLength": 1},
+        {"const": ""},
+        {"not": {"enum": ["", "a"]}},
+    ],
+}
+LIMIT_VALUES = [[], [1], {}, {"a": 1}, 997 * 10**13, 2**53, 2**53 + 1, 4, 100, 0.15, 0.2, "", "a"]
 
 
 class Maker:
@@ -27,6 +64,8 @@ class Maker:
         return self.random.random() < probability
 
     def value(self, depth=0):
+        if self.chance(0.1):
+            return self.random.choice(LIMIT_VALUES)
         kind = self.random.randrange(8 if depth < 2 else 5)
         if kind == 0:
             return self.random.choice([None, True, False])
@@ -79,7 +118,14 @@ class Maker:
     def schemas(self, depth, max_count):
         return [self.schema(depth + 1) for _ in range(self.random.randrange(1, max_count + 1))]
 
+    def one_of_limits(self):
+        kind = self.random.choice(list(LIMITS))
+        options = self.random.sample(LIMITS[kind], self.random.randrange(2, 4))
+        return {"type": kind, "oneOf": options}
+
     def schema(self, depth=0):
+        if self.chance(0.08):
+            return self.one_of_limits()
         if depth > 3 or self.chance(0.08):
             return self.random.choice([True, {}, {"type": "null"}, False, {"type": "integer"}])
         schema = {}
