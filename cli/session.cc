@@ -71,7 +71,7 @@ absl::Status Session::CompileGrammar() {
     return absl::OkStatus();
   }
   SHORTLIST_ASSIGN_OR_RETURN(grammars_, NewGrammarCompiler(*models_));
-  absl::StatusOr<std::shared_ptr<const TokenConstraint>> grammar = grammars_->Compile(spec, /*salt=*/"");
+  absl::StatusOr<std::shared_ptr<const TokenConstraint>> grammar = grammars_->Compile(spec);
   if (!grammar.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": ", std::string(grammar.status().message())));

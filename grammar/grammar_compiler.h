@@ -36,11 +36,11 @@ class GrammarCompiler {
 
   /// The constraint of `spec`, with the tokens that may come first. Grammars are shared within one
   /// `salt` only: the time of a compilation must not tell one client what another one uses.
-  /// InvalidArgument says what of it is malformed, not supported, or out
-  /// of bounds, or does not fit in the memory of one grammar. ResourceExhausted while all grammars
-  /// in use take max_used_bytes.
+  /// InvalidArgument says what of it is malformed, not supported, out of bounds, or too much for
+  /// the memory of one grammar or for the work of one call. ResourceExhausted while all grammars in
+  /// use take max_used_bytes.
   absl::StatusOr<std::shared_ptr<const TokenConstraint>> Compile(const GrammarSpec& spec,
-                                                                 std::string_view salt);
+                                                                 std::string_view salt = "");
 
  private:
   struct Kept {

@@ -100,7 +100,7 @@ int Run(const char* vocab, const char* cases, const char* masks_path) {
     const ordered_json test = ordered_json::parse(line);
     const GrammarSpec spec = SpecOf(test);
     const int64_t start = NowNs();
-    const auto grammar = compiler.Compile(spec, /*salt=*/"");
+    const auto grammar = compiler.Compile(spec);
     ordered_json result = {{"compile_us", (NowNs() - start) / 1000}};
     if (grammar.ok()) {
       const std::vector<int32_t> tokens = test["tokens"];

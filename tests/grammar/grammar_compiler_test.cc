@@ -40,7 +40,7 @@ bool Accepts(const TokenConstraint& grammar, const std::string& text) {
 TEST(GrammarCompilerTest, EveryKindIsCompiled) {
   GrammarCompiler compiler(ByteTokens());
   const auto accepts = [&](const GrammarSpec& spec, const std::string& text) {
-    const auto grammar = compiler.Compile(spec, "");
+    const auto grammar = compiler.Compile(spec);
     EXPECT_TRUE(grammar.ok()) << grammar.status();
     return grammar.ok() && Accepts(**grammar, text);
   };
@@ -59,9 +59,9 @@ TEST(GrammarCompilerTest, EveryKindIsCompiled) {
 
 TEST(GrammarCompilerTest, EqualSpecsShareOneGrammar) {
   GrammarCompiler compiler(ByteTokens());
-  const auto first = *compiler.Compile(Regex("a"), "");
-  EXPECT_EQ(*compiler.Compile(Regex("a"), ""), first);
-  EXPECT_NE(*compiler.Compile(Regex("b"), ""), first);
+  const auto first = *compiler.Compile(Regex("a"));
+  EXPECT_EQ(*compiler.Compile(Regex("a")), first);
+  EXPECT_NE(*compiler.Compile(Regex("b")), first);
   EXPECT_NE(*compiler.Compile({.kind = GrammarSpec::Kind::kChoice, .choices = {"a"}}, ""), first);
 }
 
@@ -92,7 +92,7 @@ TEST(GrammarCompilerTest, StateWithTooManyWaysToGoOnIsRejected) {
         Regex(Repeated("(a?b?)", 8000)),
         GrammarSpec{.kind = GrammarSpec::Kind::kEbnf, .text = chain + "r20000 ::= \"y\""},
         GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = {{"format", texts}}}}) {
-    const auto grammar = compiler.Compile(spec, "");
+    const auto grammar = compiler.Compile(spec);
     EXPECT_EQ(grammar.status().code(), absl::StatusCode::kInvalidArgument)
         << spec.text.substr(0, 99);
     EXPECT_THAT(std::string(grammar.status().message()), HasSubstr("too complex"));
@@ -101,7 +101,7 @@ TEST(GrammarCompilerTest, StateWithTooManyWaysToGoOnIsRejected) {
 
 TEST(GrammarCompilerTest, LaterStateWithTooManyWaysEndsTheOutput) {
   GrammarCompiler compiler(ByteTokens());
-  const auto grammar = *compiler.Compile(Regex("ab" + Repeated(".?", 3000) + "x"), "");
+  const auto grammar = *compiler.Compile(Regex("ab" + Repeated(".?", 3000) + "x"));
   EXPECT_EQ(grammar->Failure(), "");
   const TokenConstraint::State later =
       grammar->Next(grammar->Next(grammar->Begin(), TokenId{'a'}), TokenId{'b'});
@@ -117,14 +117,14 @@ TEST(GrammarCompilerTest, MemoryOfGrammarsInUseIsBounded) {
   std::vector<std::shared_ptr<const TokenConstraint>> used;
   absl::Status status;
   for (int i = 0; i < 1000 && status.ok(); ++i) {
-    auto grammar = compiler.Compile(Regex("a{" + std::to_string(i) + "}"), "");
+    auto grammar = compiler.Compile(Regex("a{" + std::to_string(i) + "}"));
     status = grammar.status();
     if (grammar.ok()) used.push_back(*std::move(grammar));
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("more than 300000"));
   used.clear();
-  EXPECT_TRUE(compiler.Compile(Regex("b"), "").ok());
+  EXPECT_TRUE(compiler.Compile(Regex("b")).ok());
 }
 
 TEST(GrammarCompilerTest, ErrorsAreTheInputs) {
@@ -134,7 +134,7 @@ TEST(GrammarCompilerTest, ErrorsAreTheInputs) {
         GrammarSpec{.kind = GrammarSpec::Kind::kEbnf, .text = "root ::= root"},
         GrammarSpec{.kind = GrammarSpec::Kind::kJsonSchema, .schema = 5},
         GrammarSpec{.kind = GrammarSpec::Kind::kJsonSchema, .schema = {{"$ref", "#"}}}}) {
-    EXPECT_EQ(compiler.Compile(spec, "").status().code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_EQ(compiler.Compile(spec).status().code(), absl::StatusCode::kInvalidArgument)
         << spec.text;
   }
 }
