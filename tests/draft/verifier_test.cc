@@ -20,6 +20,7 @@
 #include "draft/chain_policy.h"
 #include "draft/draft_policy.h"
 #include "kernels/sampling.h"
+#include "request/token_constraint.h"
 #include "vocab/active_vocab.h"
 
 namespace shortlist {
@@ -416,6 +417,27 @@ TEST(VerifierRunTest, ErrorIsInvalidArgumentIfOnlyBansCauseIt) {
     EXPECT_EQ(sequence->finish_reason(), FinishReason::kError);
     EXPECT_EQ(sequence->error().code(), code) << sequence->error();
   }
+}
+
+/// Allows nothing, and says why.
+class FailedConstraint final : public TokenConstraint {
+ public:
+  State Begin() const override { return State{0}; }
+  State Next(State state, TokenId) const override { return state; }
+  bool Allows(State, TokenId) const override { return false; }
+  TokenSet Allowed(State) const override { return TokenSet::Only(std::vector<TokenId>()); }
+  std::vector<TokenId> Forced(State) const override { return {}; }
+  std::string Failure() const override { return "too complex"; }
+};
+
+TEST(VerifierRunTest, ErrorIsThatOfAFailedConstraint) {
+  Sequence::Options options;
+  options.sampling.grammar = std::make_shared<const FailedConstraint>();
+  const auto sequence = *Sequence::Create({TokenId{0}}, options, kVocab);
+  const TokenLogits rows{
+      .values = std::vector<float>(kVocab, 1.0f), .stride = kVocab, .ids = {RowIds(kVocab)}};
+  Verifier().Verify(*sequence, {}, {&rows, {}, 0}, VerifyMode::kCoupled, kContext);
+  EXPECT_EQ(sequence->error(), absl::InvalidArgumentError("too complex"));
 }
 
 }  // namespace
