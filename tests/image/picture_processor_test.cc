@@ -107,10 +107,12 @@ TEST(PictureProcessorTest, NewerFileIsPreferred) {
   const TempDir dir;
   dir.Write("preprocessor_config.json", Square(32).dump());
   dir.Write("processor_config.json", R"({"processor_class": "CLIPProcessor"})");
-  const ModelSource source = ModelSource::OfDirectory(dir.path());
-  EXPECT_EQ(PictureProcessor::Read(source)->width(), 32);
+  const auto width = [&] {
+    return PictureProcessor::Read(ModelSource::OfDirectory(dir.path()))->width();
+  };
+  EXPECT_EQ(width(), 32);
   dir.Write("processor_config.json", json{{"image_processor", Square(48)}}.dump());
-  EXPECT_EQ(PictureProcessor::Read(source)->width(), 48);
+  EXPECT_EQ(width(), 48);
 }
 
 TEST(PictureProcessorTest, UnsupportedSettingsAreRejectedByName) {
