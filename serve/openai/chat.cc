@@ -15,6 +15,7 @@
 #include "serve/openai/tools.h"
 #include "serve/openapi.h"
 #include "serve/sampling_fields.h"
+#include "serve/shared_grammar.h"
 
 namespace shortlist {
 namespace {
@@ -152,8 +153,13 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered,
 }
 
 void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request) {
-  const std::vector<std::string> stops = encoder.ChatStops();
-  request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  // A structural tag may have free text, which nothing else may end.
+  const bool ends_by_grammar = request.grammar != nullptr &&
+                               request.grammar->spec().kind != GrammarSpec::Kind::kStructuralTag;
+  if (!ends_by_grammar) {
+    const std::vector<std::string> stops = encoder.ChatStops();
+    request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  }
   const std::vector<TokenId> ids = encoder.ChatStopTokenIds();
   auto& stop_token_ids = request.sampling.stop_token_ids;
   stop_token_ids.insert(stop_token_ids.end(), ids.begin(), ids.end());
