@@ -10,6 +10,7 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "text/reply/call_reader.h"
+#include "text/reply/harmony_reader.h"
 #include "text/reply/reply_format.h"
 #include "text/reply/tag_format.h"
 #include "text/reply/tool_tag.h"
@@ -29,7 +30,10 @@ TagJson AfterReasoning(const ReplyFormat& format, ReplyStart start, TagJson gap,
   const std::string end = is_harmony ? "<|end|><|start|>assistant" : format.reasoning_end;
   if (start == ReplyStart::kAnswer || end.empty()) return rest;
   const bool is_open = start == ReplyStart::kReasoning;
-  std::vector<TagJson> elements = {BetweenTag(is_open ? "" : begin, AnyTextTag(), end)};
+  TagJson text = AnyTextTag();
+  // Any mark ends a message: text after it would not be read as reasoning.
+  if (is_harmony) text["excludes"] = HarmonyMarks();
+  std::vector<TagJson> elements = {BetweenTag(is_open ? "" : begin, std::move(text), end)};
   if (!gap.is_null() && !is_harmony) elements.push_back(std::move(gap));
   TagJson reasoning = SequenceTag(std::move(elements));
   if (!is_open) reasoning = OptionalTag(std::move(reasoning));

@@ -126,6 +126,27 @@ TEST(TagGrammarTest, CallsTakeThePlaceOfAnAnswer) {
   EXPECT_FALSE(hermes.Accepts("maybe"));
 }
 
+TEST(TagGrammarTest, MarksEndTheReasoningOfHarmony) {
+  const Json answer = {{"type", "regex"}, {"pattern", "yes|no"}};
+  const ReplyFormat format{.tools = ToolFormat::kHarmony};
+  for (const ReplyStart start : {ReplyStart::kMayReason, ReplyStart::kReasoning}) {
+    TagGrammar grammar(AnswerTag(format, start, answer));
+    const std::string begin =
+        start == ReplyStart::kReasoning ? "" : "<|channel|>analysis<|message|>";
+    const auto reply = [&](const std::string& text) {
+      return begin + text + "<|end|><|start|>assistant<|channel|>final<|message|>yes";
+    };
+    EXPECT_TRUE(grammar.Accepts(reply("Hm <|x|> <|call")));
+    for (const char* mark : {"<|call|>", "<|constrain|>", "<|message|>", "<|channel|>", "<|start|>",
+                             "<|return|>", "<|end|>"}) {
+      EXPECT_FALSE(grammar.Accepts(reply(std::string("Hm ") + mark + "a"))) << mark;
+    }
+    const JoinedReply joined = ParseReply({.format = format, .start = start}, reply("Hm <|x|>"));
+    EXPECT_EQ(joined.reasoning, "Hm <|x|>");
+    EXPECT_EQ(joined.content, "yes");
+  }
+}
+
 CallRule RuleWithProperty(const std::string& name, bool is_strict) {
   const Json function = {
       {"name", "f"},
