@@ -104,9 +104,8 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   plan.stream_reasoning = fields.Bool("stream_reasoning", true);
   const Generator::Options& options = service.generator->options();
   plan.parser.start = StartOf(format, *options.prompt_encoder, chat);
-  if (choice.is_required && request.grammar != nullptr) {
-    fields.Fail("tool_choice", "calls are required, and the reply must follow another grammar");
-  }
+  // Clients send a format with required calls too: such a reply has no text that could follow it.
+  if (choice.is_required) request.grammar = nullptr;
   plan.tools_ignored =
       choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
   if (!fields.status().ok()) return plan;

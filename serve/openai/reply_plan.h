@@ -28,8 +28,8 @@ struct ReplyPlan {
 /// Plans the reply to `chat`, in the format of `service`. Reads include_reasoning (vLLM),
 /// separate_reasoning and stream_reasoning (SGLang). Sets what `request` must follow: its own
 /// grammar, which then applies after the reasoning, and the calls that `choice` asks for. With
-/// both, a reply is either an answer by the grammar or calls; calls that are required are an error.
-/// So are tools whose arguments the model's format cannot write.
+/// both, a reply is either an answer by the grammar or calls. If calls are required, the request's
+/// own grammar has no effect. Tools whose arguments the model's format cannot write are an error.
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request);
 
