@@ -83,7 +83,7 @@ TEST(TagGrammarTest, GemmaStringsMayContainPartsOfTheirMark) {
       const std::string call = begin + "say{text:" + quoted + "}" + end;
       EXPECT_TRUE(any.Accepts(call)) << call;
       EXPECT_TRUE(checked.Accepts(call)) << call;
-      EXPECT_TRUE(checked.Accepts(begin + "sum{xs:[" + quoted + ",1]}" + end)) << call;
+      EXPECT_FALSE(checked.Accepts(begin + "sum{xs:[" + quoted + ",1]}" + end)) << call;
       const JoinedReply joined =
           ParseReply({.format = FormatWithReasoning(format), .tools = TestTools()}, call);
       ASSERT_EQ(joined.calls.size(), 1u) << call;
