@@ -268,7 +268,9 @@ class ChatReply final : public OpenAiReply {
   ordered_json FinishReason(const GenerationEvent& last, const ReplyAssembly& reader) const {
     ordered_json reason = OpenAiFinishReason(last);
     // As in OpenAI's API, a call that the request named ends with "stop".
-    if (reason == "stop" && !reader.calls().empty() && !plan_.is_named) return "tool_calls";
+    const bool ends_with_calls =
+        reason == "stop" && !reader.calls().empty() && !reader.ends_within_call();
+    if (ends_with_calls && !plan_.is_named) return "tool_calls";
     return reason;
   }
 

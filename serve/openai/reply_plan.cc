@@ -123,6 +123,7 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   const bool needs_grammar = choice.is_required || request.grammar != nullptr;
   if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, chat, choice, fields, request);
   plan.parser.reasoning_is_content = !fields.Bool("separate_reasoning", true);
+  plan.is_required = choice.is_required;
   plan.is_named = choice.is_named;
   if (!plan.tools_ignored) plan.parser.tools = choice.callable;
   plan.parser.is_single = !choice.is_parallel;

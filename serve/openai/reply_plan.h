@@ -16,6 +16,7 @@ struct ReplyPlan {
   bool is_parsed = false;        // false: the whole text is content
   bool return_reasoning = true;  // false: reasoning is left out
   bool stream_reasoning = true;  // false: it is sent in one piece
+  bool is_required = false;      // the reply is calls and no text besides reasoning
   bool is_named = false;         // the request names the tool to be called
   bool tools_ignored = false;    // tools may be called, but the model's format is not known
 
