@@ -35,6 +35,13 @@ absl::StatusOr<ExprId> CompileJsonSchema(const nlohmann::ordered_json& schema,
                                          const JsonSchemaOptions& options,
                                          Expressions& expressions);
 
+/// Compiles the strings that a JSON schema accepts, as they are: without quotes and escapes.
+/// Strings with characters that JSON must escape are left out. The result calls no rule. Errors as
+/// CompileJsonSchema().
+absl::StatusOr<ExprId> CompileJsonStrings(const nlohmann::ordered_json& schema,
+                                          const JsonSchemaOptions& options,
+                                          Expressions& expressions);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_GRAMMAR_JSON_SCHEMA_H_

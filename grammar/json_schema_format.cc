@@ -101,16 +101,24 @@ std::vector<StringFormat> MakeFormats() {
   constexpr int64_t kNoLimit = Expressions::kNoLimit;
   const std::string atoms = std::string(kAtom) + "(?:\\." + kAtom + ")*";
   const std::string json_pointer = "(?:/(?:[^/~]|~[01])*)*";
+  // OpenAPI's formats that limit no string: hints for readers, and formats of numbers.
+  const std::string any = "[\\s\\S]*";
   std::vector<StringFormat> formats = {
+      {"binary", any, kNoLimit},
       {"byte", "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", kNoLimit},
       {"date", kDate, kNoLimit},
       {"date-time", std::string(kDate) + "T" + kTime, kNoLimit},
+      {"double", any, kNoLimit},
       {"duration", Duration(), kNoLimit},
       {"email", atoms + "@" + Hostname(), 254},
+      {"float", any, kNoLimit},
       {"hostname", Hostname(), 253},
+      {"int32", any, kNoLimit},
+      {"int64", any, kNoLimit},
       {"ipv4", kIpv4, kNoLimit},
       {"ipv6", Ipv6(), kNoLimit},
       {"json-pointer", json_pointer, kNoLimit},
+      {"password", any, kNoLimit},
       {"relative-json-pointer", "(?:0|[1-9][0-9]{0,8})(?:#|" + json_pointer + ")", kNoLimit},
       {"time", kTime, kNoLimit},
       {"uri", Uri(), kNoLimit},

@@ -79,11 +79,12 @@ class TagCompiler {
   absl::StatusOr<Tag> ReadTag(const TagPart& part, const Scope& scope);
   absl::StatusOr<std::vector<Tag>> ReadTags(const TagPart& part, const Scope& scope);
   absl::StatusOr<ExprId> Schema(const TagPart& part);
+  absl::StatusOr<ExprId> SchemaStrings(const TagPart& part, const TagPart& schema,
+                                       const Scope& scope);
   absl::StatusOr<ExprId> Triggered(const TagPart& part, std::span<const Tag> tags,
                                    const Scope& scope);
   ExprId OneOf(std::span<const Tag> tags);
   absl::StatusOr<Texts> Excluded(const TagPart& part, const Scope& scope) const;
-  absl::StatusOr<ExprId> FreeText(const TagPart& part, std::span<const std::string> stops);
   absl::Status CountStops(const TagPart& part, std::span<const std::string> stops);
   absl::Status Count(const TagPart& part, size_t num_bytes);
 
@@ -97,7 +98,7 @@ class TagCompiler {
 
 const TagCompiler::Kind TagCompiler::kKinds[] = {
     {"const_string", {"value"}, &TagCompiler::ConstString},
-    {"json_schema", {"json_schema", "style", "any_order"}, &TagCompiler::JsonSchema},
+    {"json_schema", {"json_schema", "style", "any_order", "excludes"}, &TagCompiler::JsonSchema},
     {"grammar", {"grammar"}, &TagCompiler::Ebnf},
     {"regex", {"pattern"}, &TagCompiler::Regex},
     {"any_text", {"excludes"}, &TagCompiler::AnyText},
@@ -186,22 +187,33 @@ absl::StatusOr<ExprId> TagCompiler::ConstString(const TagPart& part, const Scope
   return e_.Text(text);
 }
 
-absl::StatusOr<ExprId> TagCompiler::JsonSchema(const TagPart& part, const Scope&) {
-  if (part.Has("style")) {
-    SHORTLIST_ASSIGN_OR_RETURN(const std::string style, part.Text("style"));
-    if (style != "json") {
-      return part.Error(absl::StrCat("style ", Excerpt(style), " is not supported"));
-    }
+absl::StatusOr<ExprId> TagCompiler::JsonSchema(const TagPart& part, const Scope& scope) {
+  SHORTLIST_ASSIGN_OR_RETURN(const std::string style, part.Text("style", "json"));
+  if (style != "json" && style != "text") {
+    return part.Error(absl::StrCat("style ", Excerpt(style), " is not supported"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const bool any_order, part.Flag("any_order"));
   if (any_order) return part.Error("any_order is not supported");
   SHORTLIST_ASSIGN_OR_RETURN(const TagPart schema, part.Member("json_schema"));
+  if (style == "text") return SchemaStrings(part, schema, scope);
+  if (part.Has("excludes")) return part.Error("excludes needs style \"text\"");
   return Schema(schema);
 }
 
+/// The strings of `schema` as free text of `part`.
+absl::StatusOr<ExprId> TagCompiler::SchemaStrings(const TagPart& part, const TagPart& schema,
+                                                  const Scope& scope) {
+  SHORTLIST_RETURN_IF_ERROR(Count(part, schema.Dump().size()));
+  SHORTLIST_ASSIGN_OR_RETURN(const Texts excluded, Excluded(part, scope));
+  const absl::StatusOr<ExprId> strings =
+      CompileJsonStrings(schema.value(), {.steps_left = &num_schema_steps_}, e_);
+  if (!strings.ok()) return schema.Error(strings.status());
+  SHORTLIST_RETURN_IF_ERROR(CountStops(part, excluded));
+  return e_.Both(*strings, TextWithout(e_, excluded));
+}
+
 absl::StatusOr<ExprId> TagCompiler::Schema(const TagPart& part) {
-  std::string text =
-      part.value().dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+  std::string text = part.Dump();
   SHORTLIST_RETURN_IF_ERROR(Count(part, text.size()));
   const auto [found, is_new] = schemas_.try_emplace(std::move(text));
   if (!is_new) return found->second;
@@ -248,16 +260,10 @@ absl::Status TagCompiler::CountStops(const TagPart& part, std::span<const std::s
                                  " bytes, more than ", kMaxStopBytes));
 }
 
-/// The text of `part` with none of `stops` in it.
-absl::StatusOr<ExprId> TagCompiler::FreeText(const TagPart& part,
-                                             std::span<const std::string> stops) {
-  SHORTLIST_RETURN_IF_ERROR(CountStops(part, stops));
-  return TextWithout(e_, stops);
-}
-
 absl::StatusOr<ExprId> TagCompiler::AnyText(const TagPart& part, const Scope& scope) {
   SHORTLIST_ASSIGN_OR_RETURN(const Texts excluded, Excluded(part, scope));
-  return FreeText(part, excluded);
+  SHORTLIST_RETURN_IF_ERROR(CountStops(part, excluded));
+  return TextWithout(e_, excluded);
 }
 
 absl::StatusOr<ExprId> TagCompiler::Sequence(const TagPart& part, const Scope& scope) {
@@ -340,7 +346,8 @@ absl::StatusOr<ExprId> TagCompiler::Triggered(const TagPart& part, std::span<con
   SHORTLIST_ASSIGN_OR_RETURN(const bool stop_after_first, part.Flag("stop_after_first"));
   Texts stops = excluded;
   stops.insert(stops.end(), triggers.begin(), triggers.end());
-  SHORTLIST_ASSIGN_OR_RETURN(const ExprId text, FreeText(part, stops));
+  SHORTLIST_RETURN_IF_ERROR(CountStops(part, stops));
+  const ExprId text = TextWithout(e_, stops);
   std::map<std::string, std::vector<Tag>> groups;  // by trigger, without it
   for (const Tag& tag : tags) {
     const auto begins = [&](const std::string& trigger) { return tag.begin.starts_with(trigger); };

@@ -17,6 +17,10 @@ absl::Status TagPart::Error(const std::string& message) const {
       absl::StrCat("structural tag, ", Excerpt(pointer_), ": ", message));
 }
 
+std::string TagPart::Dump() const {
+  return value_->dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace);
+}
+
 absl::Status TagPart::CheckMembers(std::span<const std::string_view> names) const {
   if (!value_->is_object()) return Error("an object is wanted");
   for (const auto& [name, unused] : value_->items()) {
@@ -60,6 +64,11 @@ absl::StatusOr<std::string> TagPart::AsText() const {
 absl::StatusOr<std::string> TagPart::Text(const char* name) const {
   SHORTLIST_ASSIGN_OR_RETURN(const TagPart member, Member(name));
   return member.AsText();
+}
+
+absl::StatusOr<std::string> TagPart::Text(const char* name, const char* missing) const {
+  if (!Has(name)) return std::string(missing);
+  return Text(name);
 }
 
 absl::StatusOr<std::vector<std::string>> TagPart::Texts(const char* name) const {

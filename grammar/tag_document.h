@@ -24,6 +24,8 @@ class TagPart {
 
   const nlohmann::ordered_json& value() const { return *value_; }
   absl::Status Error(const std::string& message) const;
+  /// The value as JSON.
+  std::string Dump() const;
   /// `status` with the place before its message.
   absl::Status Error(const absl::Status& status) const {
     return Error(std::string(status.message()));
@@ -39,6 +41,8 @@ class TagPart {
   /// The items of an array, at least one.
   absl::StatusOr<std::vector<TagPart>> Items(const char* name) const;
   absl::StatusOr<std::string> Text(const char* name) const;
+  /// `missing` if it is missing.
+  absl::StatusOr<std::string> Text(const char* name, const char* missing) const;
   /// Texts that are not empty.
   absl::StatusOr<std::vector<std::string>> Texts(const char* name) const;
   /// A text, or several; empty ones too.

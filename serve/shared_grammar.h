@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_SERVE_SHARED_GRAMMAR_H_
 #define SHORTLIST_SERVE_SHARED_GRAMMAR_H_
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +23,11 @@ class SharedGrammar {
   SharedGrammar(GrammarSpec spec, std::string field)
       : spec_(std::move(spec)), field_(std::move(field)) {}
 
+  /// Returns the member of the request that has `schema`, a part of spec(); empty: it is unknown.
+  using FieldOf = std::function<std::string(const nlohmann::ordered_json& schema)>;
+  /// Errors of a schema in a structural tag name this member. Precondition as below.
+  void SetFieldOf(FieldOf field_of) { field_of_ = std::move(field_of); }
+
   /// What the output must follow. Precondition of both: Compile() was not called yet.
   const GrammarSpec& spec() const { return spec_; }
   void Replace(GrammarSpec spec) { spec_ = std::move(spec); }
@@ -32,9 +38,12 @@ class SharedGrammar {
                                                                         std::string_view salt);
 
  private:
+  absl::Status Named(const absl::Status& status) const;
+
   std::mutex mutex_;
   GrammarSpec spec_;
   const std::string field_;
+  FieldOf field_of_;
   // Constant once set.
   std::optional<absl::StatusOr<std::shared_ptr<const TokenConstraint>>> compiled_;
 };

@@ -15,6 +15,7 @@
 #include "serve/openai/tools.h"
 #include "serve/openapi.h"
 #include "serve/sampling_fields.h"
+#include "serve/shared_grammar.h"
 
 namespace shortlist {
 namespace {
@@ -152,8 +153,13 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const ordered_json& ordered,
 }
 
 void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request) {
-  const std::vector<std::string> stops = encoder.ChatStops();
-  request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  // A structural tag may have free text, which nothing else may end.
+  const bool ends_by_grammar = request.grammar != nullptr &&
+                               request.grammar->spec().kind != GrammarSpec::Kind::kStructuralTag;
+  if (!ends_by_grammar) {
+    const std::vector<std::string> stops = encoder.ChatStops();
+    request.stop.insert(request.stop.end(), stops.begin(), stops.end());
+  }
   const std::vector<TokenId> ids = encoder.ChatStopTokenIds();
   auto& stop_token_ids = request.sampling.stop_token_ids;
   stop_token_ids.insert(stop_token_ids.end(), ids.begin(), ids.end());
@@ -262,7 +268,9 @@ class ChatReply final : public OpenAiReply {
   ordered_json FinishReason(const GenerationEvent& last, const ReplyAssembly& reader) const {
     ordered_json reason = OpenAiFinishReason(last);
     // As in OpenAI's API, a call that the request named ends with "stop".
-    if (reason == "stop" && !reader.calls().empty() && !plan_.is_named) return "tool_calls";
+    const bool ends_with_calls =
+        reason == "stop" && !reader.calls().empty() && !reader.ends_within_call();
+    if (ends_with_calls && !plan_.is_named) return "tool_calls";
     return reason;
   }
 

@@ -22,6 +22,8 @@ absl::StatusOr<Chat> ReadChat(JsonFields& fields, const nlohmann::ordered_json& 
 bool SetReasoningEffort(const std::string& effort, const ChatTemplate* chat_template, Chat& chat);
 
 /// Makes `request` end where the assistant's turn ends, as the template that renders chats defines.
+/// Its stop strings do not apply where the whole reply follows a grammar: they would cut it. The
+/// request's grammar must be set before.
 void AddChatStops(const PromptEncoder& encoder, GenerateRequest& request);
 
 }  // namespace shortlist

@@ -37,8 +37,23 @@ std::vector<ReplyPart> ReplyAssembly::Read(const Output& output) {
     rest.remove_prefix(size);
   }
   parser_.Append(rest, parts);
-  if (output.last.finished) parser_.Finish(parts);
+  if (output.last.finished) Finish(parts);
   return Keep(std::move(parts), output.last.finished);
+}
+
+/// Appends what was held back until the end of the reply.
+void ReplyAssembly::Finish(std::vector<ReplyPart>& parts) {
+  std::vector<ReplyPart> held;
+  parser_.Finish(held);
+  for (ReplyPart& part : held) {
+    // Where the reply is calls alone, this is the beginning of a call that was cut.
+    const bool is_mark = plan_.is_required && part.kind == ReplyPart::Kind::kContent;
+    if (!is_mark) parts.push_back(std::move(part));
+  }
+}
+
+bool ReplyAssembly::ends_within_call() const {
+  return !calls_.empty() && !ordered_json::accept(calls_.back().arguments);
 }
 
 /// Adds the parts to the whole reply, and returns those that are sent now.

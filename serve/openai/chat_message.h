@@ -36,10 +36,13 @@ class ReplyAssembly {
   const std::string& content() const { return content_; }
   const std::string& reasoning() const { return reasoning_; }
   const std::vector<ToolCall>& calls() const { return calls_; }
+  /// True if the arguments of the last call have not ended: the reply was cut.
+  bool ends_within_call() const;
   /// Number of output tokens of the reasoning, with its end mark.
   int64_t num_reasoning_tokens() const { return num_reasoning_tokens_; }
 
  private:
+  void Finish(std::vector<ReplyPart>& parts);
   std::vector<ReplyPart> Keep(std::vector<ReplyPart> parts, bool is_last);
 
   const ReplyPlan& plan_;

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "grammar/grammar_spec.h"
 #include "serve/shared_grammar.h"
+#include "text/reply/tool_tag.h"
 
 namespace shortlist {
 namespace {
@@ -61,9 +62,16 @@ ordered_json CallsOf(const ReplyFormat& format, ReplyStart start, const CallRule
   return nullptr;
 }
 
+/// Makes errors of `grammar` name the tool that they are about.
+void NameTools(const Chat& chat, CallRule rule, SharedGrammar& grammar) {
+  rule.tools = chat.tools;  // all, for their places in the request
+  grammar.SetFieldOf(
+      [rule = std::move(rule)](const ordered_json& schema) { return FieldOfSchema(rule, schema); });
+}
+
 /// Sets the one grammar of replies that `choice` may call tools in, or that begin with reasoning.
-void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, JsonFields& fields,
-                GenerateRequest& request) {
+void SetGrammar(const ReplyPlan& plan, const Chat& chat, const ToolChoice& choice,
+                JsonFields& fields, GenerateRequest& request) {
   const ReplyFormat& format = plan.parser.format;
   CallRule rule = {.tools = choice.callable,
                    .is_required = choice.is_required,
@@ -74,6 +82,7 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, JsonFields& fie
     if (tag.is_null()) return;
     request.grammar = std::make_shared<SharedGrammar>(
         GrammarSpec{.kind = GrammarSpec::Kind::kStructuralTag, .schema = tag}, "tools");
+    NameTools(chat, rule, *request.grammar);
     return;
   }
   const GrammarSpec& spec = request.grammar->spec();
@@ -89,6 +98,7 @@ void SetGrammar(const ReplyPlan& plan, const ToolChoice& choice, JsonFields& fie
     if (tag.is_null()) return;
     calls = tag["format"];
   }
+  if (may_call) NameTools(chat, rule, *request.grammar);
   request.grammar->Replace({.kind = GrammarSpec::Kind::kStructuralTag,
                             .schema = AnswerTag(format, plan.parser.start, TagOf(spec), calls),
                             .compact = spec.compact});
@@ -104,16 +114,16 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   plan.stream_reasoning = fields.Bool("stream_reasoning", true);
   const Generator::Options& options = service.generator->options();
   plan.parser.start = StartOf(format, *options.prompt_encoder, chat);
-  if (choice.is_required && request.grammar != nullptr) {
-    fields.Fail("tool_choice", "calls are required, and the reply must follow another grammar");
-  }
+  // Clients send a format with required calls too: such a reply has no text that could follow it.
+  if (choice.is_required) request.grammar = nullptr;
   plan.tools_ignored =
       choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
   if (!fields.status().ok()) return plan;
   // A tokenizer may keep outputs from following grammars; calls that may be made need none.
   const bool needs_grammar = choice.is_required || request.grammar != nullptr;
-  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, choice, fields, request);
+  if (options.grammars != nullptr || needs_grammar) SetGrammar(plan, chat, choice, fields, request);
   plan.parser.reasoning_is_content = !fields.Bool("separate_reasoning", true);
+  plan.is_required = choice.is_required;
   plan.is_named = choice.is_named;
   if (!plan.tools_ignored) plan.parser.tools = choice.callable;
   plan.parser.is_single = !choice.is_parallel;

@@ -16,6 +16,7 @@ struct ReplyPlan {
   bool is_parsed = false;        // false: the whole text is content
   bool return_reasoning = true;  // false: reasoning is left out
   bool stream_reasoning = true;  // false: it is sent in one piece
+  bool is_required = false;      // the reply is calls and no text besides reasoning
   bool is_named = false;         // the request names the tool to be called
   bool tools_ignored = false;    // tools may be called, but the model's format is not known
 
@@ -28,8 +29,8 @@ struct ReplyPlan {
 /// Plans the reply to `chat`, in the format of `service`. Reads include_reasoning (vLLM),
 /// separate_reasoning and stream_reasoning (SGLang). Sets what `request` must follow: its own
 /// grammar, which then applies after the reasoning, and the calls that `choice` asks for. With
-/// both, a reply is either an answer by the grammar or calls; calls that are required are an error.
-/// So are tools whose arguments the model's format cannot write.
+/// both, a reply is either an answer by the grammar or calls. If calls are required, the request's
+/// own grammar has no effect. Tools whose arguments the model's format cannot write are an error.
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request);
 

@@ -149,7 +149,8 @@ std::string ResponseWriter::ItemEvent(const std::string& type, const ordered_jso
 ordered_json ResponseWriter::Json(const Item& item) const {
   // The last item of a reply that was cut is not complete.
   const bool is_cut = last_.finished && &item == &items_.back() &&
-                      (!last_.status.ok() || last_.finish_reason == FinishReason::kLength);
+                      (!last_.status.ok() || last_.finish_reason == FinishReason::kLength ||
+                       (item.kind == Kind::kCall && reader_.ends_within_call()));
   const char* const status = !item.is_done ? "in_progress" : is_cut ? "incomplete" : "completed";
   ordered_json json = {{"id", item.id}};
   switch (item.kind) {

@@ -100,9 +100,10 @@ void AcceptOrRefuseOthers(JsonFields& fields) {
   fields.Accept({"user", "service_tier", "safety_identifier", "prompt_cache_key",
                  "prompt_cache_retention", "parallel_tool_calls"});
   fields.Refuse(
-      {"store", "previous_response_id", "conversation", "background", "prompt", "include",
-       "max_tool_calls", "context_management"},
+      {"store", "previous_response_id", "conversation", "background", "prompt", "max_tool_calls",
+       "context_management"},
       "not supported: this server keeps no responses, and tools are called by its clients");
+  fields.Refuse({"include"}, "no value is supported; reasoning is returned as text anyway");
   fields.Refuse({"top_logprobs"}, "not supported");
   fields.RefuseUnless("truncation", "disabled", "only \"disabled\" is supported");
   fields.OptionalString("user", kMaxNameBytes);

@@ -1,6 +1,7 @@
 #include "serve/openai/tools.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/status_macros.h"
 #include "serve/http/api_error.h"
 #include "serve/sampling_fields.h"
+#include "text/reply/tool_types.h"
 
 namespace shortlist {
 namespace {
@@ -38,6 +40,7 @@ absl::StatusOr<ordered_json> ParseArguments(const std::string& text, const std::
 
 /// Records an error for the first tool that cannot be called.
 void CheckCallable(JsonFields& fields, const ordered_json& tools) {
+  std::map<std::string, size_t> indices;
   for (size_t i = 0; i < tools.size(); ++i) {
     const json tool = tools[i];
     const std::string place = absl::StrCat("tools[", i, "]");
@@ -51,8 +54,11 @@ void CheckCallable(JsonFields& fields, const ordered_json& tools) {
     if (!fields.status().ok()) return;
     JsonFields parts(*function, place + ".function.");
     const std::string name = parts.String("name", "", kMaxNameBytes);
+    if (parts.Find("name") == nullptr) parts.Fail("name", "missing");
     const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), IsOfName);
     if (!is_name) parts.Fail("name", "no name of letters, digits, \"_\", \"-\" and \".\"");
+    const auto [first, is_new] = indices.try_emplace(name, i);
+    if (!is_new) parts.Fail("name", absl::StrCat("tools[", first->second, "] has this name too"));
     const json* const parameters = parts.Find("parameters");
     if (parameters != nullptr && !parameters->is_object()) {
       parts.Fail("parameters", "no JSON schema of an object");
@@ -107,6 +113,24 @@ void ReadChosen(JsonFields& fields, const json& given, ToolChoice& choice) {
   choice.callable = std::move(callable);
 }
 
+/// Records an error for the first callable tool whose arguments must follow a schema of no object.
+void CheckParameters(JsonFields& fields, const ordered_json& tools, const ToolChoice& choice) {
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const ordered_json& function = tools[i]["function"];
+    const auto parameters = function.find("parameters");
+    const bool is_checked = choice.is_required || function.value("strict", ordered_json()) == true;
+    const auto& callable = choice.callable;
+    if (!is_checked || parameters == function.end() ||
+        std::find(callable.begin(), callable.end(), tools[i]) == callable.end()) {
+      continue;
+    }
+    const TypeBits types = TypesOfSchema(*parameters, *parameters);
+    if (parameters->is_null() || types == 0 || (types & kObjectType) != 0) continue;
+    return fields.Take(
+        Refused(absl::StrCat("tools[", i, "].function.parameters"), "not a schema of an object"));
+  }
+}
+
 }  // namespace
 
 bool TemplateMentions(const ChatTemplate* chat_template, std::string_view word) {
@@ -144,14 +168,15 @@ ToolChoice ReadToolChoice(JsonFields& fields, const ordered_json& tools) {
   CheckCallable(fields, tools);
   if (!fields.status().ok()) return choice;
   choice.callable = tools;
-  if (given == "auto") return choice;
-  choice.is_required = true;
-  if (given == "required") return choice;
-  if (!given.is_object()) {
+  choice.is_required = given != "auto";
+  if (given.is_object()) {
+    ReadChosen(fields, given, choice);
+  } else if (given == "any") {
+    fields.Fail("tool_choice", "\"any\" is \"required\" in this API");
+  } else if (given != "auto" && given != "required") {
     fields.Fail("tool_choice", "neither \"auto\", \"none\", \"required\" nor a tool");
-    return choice;
   }
-  ReadChosen(fields, given, choice);
+  if (fields.status().ok()) CheckParameters(fields, tools, choice);
   return choice;
 }
 

@@ -33,7 +33,8 @@ struct ToolChoice {
 /// Reads "tool_choice" and "parallel_tool_calls". `tools` as from ReadTools(). Both forms are read:
 /// {"type": "function", "function": {"name": ...}} and, of responses, {"type": "function", "name":
 /// ...}. Records an error for a choice among tools that are not there, and for tools that cannot be
-/// called: without a valid name, with parameters that are no object, or not of the type "function".
+/// called: without a valid name or with that of another tool, with parameters that are no object,
+/// or not of the type "function". So are tools whose arguments must follow a schema of no object.
 ToolChoice ReadToolChoice(JsonFields& fields, const nlohmann::ordered_json& tools);
 
 /// Returns "tool_calls" of an assistant's message, with the key order of `ordered`. Each

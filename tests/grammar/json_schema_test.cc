@@ -120,6 +120,10 @@ TEST(JsonSchemaTest, Formats) {
   expect("json-pointer", {"", "/a/~0~1"}, {"a", "/~2"});
   ExpectError(R"({"type": "string", "format": "phone"})", "\"phone\" is not supported");
   ExpectExactly(R"({"type": "integer", "format": "int32"})", {"1"}, {"1.5"});
+  for (const char* format : {"binary", "double", "float", "int32", "int64", "password"}) {
+    ExpectExactly(absl::StrCat(R"({"type": "string", "maxLength": 3, "format": ")", format, "\"}"),
+                  {R"("")", R"("a\nb")", R"("é")"}, {R"("abcd")", "1"});
+  }
 }
 
 /// Returns hundredths with up to two digits after the point, perhaps with zeros at the end.

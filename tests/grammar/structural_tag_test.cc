@@ -127,6 +127,18 @@ TEST(StructuralTagTest, OlderForm) {
   EXPECT_FALSE(grammar.Accepts("<f>1</f>"));
 }
 
+TEST(StructuralTagTest, StringsOfSchemaStandAsTheyAre) {
+  TagGrammar grammar(ordered_json::parse(R"({"format": {"type": "tag", "begin": "<", "end": "</",
+      "content": {"type": "json_schema", "style": "text", "excludes": ["ab"],
+                  "json_schema": {"anyOf": [{"pattern": "^[ab</\"]{2}$"}, {"const": "é b"}, {"const": 1}],
+                                  "type": "string"}}}})"));
+  EXPECT_TRUE(grammar.Accepts("<ba</"));
+  EXPECT_TRUE(grammar.Accepts("<é b</"));
+  for (const char* text : {"<ab</", "<a\"</", "<</</", "<1</", "<\"ba\"</", "<a</", "<aaa</"}) {
+    EXPECT_FALSE(grammar.Accepts(text)) << text;
+  }
+}
+
 TEST(StructuralTagTest, ErrorsNameThePlace) {
   ExpectFormatError(R"({"type": "sequence", "elements": [{"type": "any_text"}, {"type": "tag"}]})",
                     "#/format/elements/1: begin is missing");
@@ -141,6 +153,7 @@ TEST(StructuralTagTest, ErrorsNameThePlace) {
                     "#/format/begin: a text is wanted");
   ExpectFormatError(R"({"type": "json_schema", "json_schema": {}, "style": "qwen_xml"})",
                     "qwen_xml");
+  ExpectFormatError(R"({"type": "json_schema", "json_schema": {}, "excludes": ["a"]})", "style");
   ExpectFormatError(R"({"type": "json_schema", "json_schema": {"uniqueItems": true}})",
                     "#/format/json_schema: ");
   ExpectFormatError(R"({"type": "regex", "pattern": "("})", "#/format: ");

@@ -10,6 +10,7 @@
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "text/reply/call_reader.h"
+#include "text/reply/harmony_reader.h"
 #include "text/reply/reply_format.h"
 #include "text/reply/tag_format.h"
 #include "text/reply/tool_tag.h"
@@ -29,7 +30,10 @@ TagJson AfterReasoning(const ReplyFormat& format, ReplyStart start, TagJson gap,
   const std::string end = is_harmony ? "<|end|><|start|>assistant" : format.reasoning_end;
   if (start == ReplyStart::kAnswer || end.empty()) return rest;
   const bool is_open = start == ReplyStart::kReasoning;
-  std::vector<TagJson> elements = {BetweenTag(is_open ? "" : begin, AnyTextTag(), end)};
+  TagJson text = AnyTextTag();
+  // Any mark ends a message: text after it would not be read as reasoning.
+  if (is_harmony) text["excludes"] = HarmonyMarks();
+  std::vector<TagJson> elements = {BetweenTag(is_open ? "" : begin, std::move(text), end)};
   if (!gap.is_null() && !is_harmony) elements.push_back(std::move(gap));
   TagJson reasoning = SequenceTag(std::move(elements));
   if (!is_open) reasoning = OptionalTag(std::move(reasoning));
@@ -50,6 +54,10 @@ TagJson CallList(const CallRule& rule, const CallsLayout& layout, const std::vec
           {"stop_after_first", !rule.is_parallel || is_harmony}};
 }
 
+absl::Status OfTool(const CallableTool& tool, const std::string& message) {
+  return absl::InvalidArgumentError(absl::StrCat("tool `", Excerpt(tool.name), "`: ", message));
+}
+
 // InvalidArgument if arguments that are checked have a name that the format cannot write.
 absl::Status CheckArgumentNames(ToolFormat format, const std::vector<CallableTool>& tools) {
   const ToolTypes types({});
@@ -62,9 +70,8 @@ absl::Status CheckArgumentNames(ToolFormat format, const std::vector<CallableToo
     if (!properties.is_object()) continue;
     for (const auto& [name, property] : properties.items()) {
       if (!tool.is_checked || reader->CanReadArgument(name)) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tool `", Excerpt(tool.name), "`: the model's format for calls cannot write ",
-          "the name of the property `", Excerpt(name), "`"));
+      return OfTool(tool, absl::StrCat("the model's format for calls cannot write ",
+                                       "the name of the property `", Excerpt(name), "`"));
     }
   }
   return absl::OkStatus();
@@ -87,7 +94,9 @@ absl::StatusOr<nlohmann::ordered_json> CallTag(const ReplyFormat& format, ReplyS
   const bool prefers_json =
       std::any_of(tools.begin(), tools.end(), [](const auto& tool) { return tool.is_checked; });
   for (const CallableTool& tool : tools) {
-    for (TagJson& tag : ToolTags(format.tools, tool, prefers_json)) {
+    absl::StatusOr<std::vector<TagJson>> of_tool = ToolTags(format.tools, tool, prefers_json);
+    if (!of_tool.ok()) return OfTool(tool, std::string(of_tool.status().message()));
+    for (TagJson& tag : *of_tool) {
       tags.push_back(std::move(tag));
       // The other form begins with the start of a message, which the reply's own start precedes.
       if (is_harmony && rule.is_required) break;

@@ -142,9 +142,9 @@ JsonStep LiteralReader::ReadString(char c, std::string& out) {
   return EndItem();
 }
 
-// Python's escapes, but for names of characters.
+// Python's escapes, but for names of characters. JSON's too: models write JSON in Python.
 JsonStep LiteralReader::ReadEscape(char c, std::string& out) {
-  static constexpr std::string_view kNames = "\\'\"abfnrtv", kMeanings = "\\'\"\a\b\f\n\r\t\v";
+  static constexpr std::string_view kNames = "\\'\"abfnrtv/", kMeanings = "\\'\"\a\b\f\n\r\t\v/";
   state_ = State::kString;
   const bool is_code = c == 'x' || c == 'u' || c == 'U' || (c >= '0' && c <= '7');
   if (!is_code) surrogates_.End(out);

@@ -1,75 +1,65 @@
 #include "text/reply/parameter_tags.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
+#include "base/status_macros.h"
+#include "text/reply/literal_tags.h"
+#include "text/reply/parameter_schema.h"
 #include "text/reply/tool_types.h"
 #include "text/reply/xml_calls.h"
 
 namespace shortlist {
 namespace {
 
-struct Parameter {
-  std::string name;
-  TagJson schema;  // with the definitions of the whole schema
-  TypeBits types = 0;
-  bool is_required = false;
-
-  bool may_be_string() const { return types == 0 || (types & kStringType) != 0; }
-  bool must_be_string() const { return types == kStringType; }
-};
-
-std::vector<Parameter> ParametersOf(const TagJson& schema) {
-  std::vector<Parameter> parameters;
-  if (!schema.is_object() || !schema.contains("properties") || !schema["properties"].is_object()) {
-    return parameters;
-  }
-  const TagJson required = schema.value("required", TagJson::array());
-  for (const auto& [name, property] : schema["properties"].items()) {
-    Parameter parameter{.name = name, .schema = property};
-    parameter.types = TypesOfSchema(property, schema);
-    parameter.is_required =
-        required.is_array() && std::find(required.begin(), required.end(), name) != required.end();
-    for (const char* key : {"$defs", "definitions"}) {
-      if (schema.contains(key) && property.is_object()) parameter.schema[key] = schema[key];
-    }
-    parameters.push_back(std::move(parameter));
-  }
-  return parameters;
+// True if the member is a number of repetitions that a structural tag can have, or missing.
+bool IsCount(const TagJson& schema, const char* name) {
+  constexpr int64_t kMaxCount = 1'000'000;
+  if (!schema.contains(name)) return true;
+  const TagJson& count = schema[name];
+  return count.is_number_integer() && count >= 0 && count <= kMaxCount;
 }
 
-// The texts of an "enum" or "const" of strings; empty: there is none.
-std::vector<std::string> FixedTexts(const TagJson& schema) {
-  std::vector<std::string> texts;
-  if (!schema.is_object()) return texts;
-  if (schema.contains("const") && schema["const"].is_string()) {
-    return {schema["const"].get<std::string>()};
-  }
-  if (!schema.contains("enum") || !schema["enum"].is_array()) return texts;
-  for (const TagJson& value : schema["enum"]) {
-    if (!value.is_string()) return {};
-    texts.push_back(value.get<std::string>());
-  }
-  return texts;
+// True if a format that marks arguments reads the text as itself.
+bool IsReadAsString(const std::string& text, TypeBits types) {
+  ValueWriter writer(types);
+  std::string json;
+  writer.Write(text, json);
+  writer.End(json);
+  return json.front() == '"' && TagJson::parse(json) == text;
 }
 
 // A value before the mark `end`: text where it may be a string, else JSON.
 TagJson MarkedValue(const Parameter& parameter, std::string_view end) {
-  const std::vector<std::string> texts = FixedTexts(parameter.schema);
-  if (!texts.empty()) {
-    std::vector<TagJson> values;
-    for (const std::string& text : texts) values.push_back(ConstTag(text));
-    return OrTag(std::move(values));
-  }
+  if (parameter.must_be_string()) return StringTextTag(parameter.schema, end);
   if (!parameter.may_be_string()) return SchemaTag(parameter.schema);
-  return AnyTextWithout(end);
+  if (AcceptsWholeTypes(parameter.schema)) return AnyTextWithout(end);
+  // JSON strings are read as strings where other types are allowed too.
+  std::vector<TagJson> values = {SchemaTag(parameter.schema)};
+  for (const std::string& text : FixedTextsWithin(parameter.schema)) {
+    if (IsReadAsString(text, parameter.types)) values.push_back(ConstTag(text));
+  }
+  if (parameter.types == (kStringType | kNullType) && values.size() == 1) {
+    values.push_back(StringTextTag(StringsOnly(parameter.schema), end));
+  }
+  return OrTag(std::move(values));
 }
 
 constexpr std::string_view kAnyName = "[A-Za-z0-9_.-]{1,64}";
+
+// A value that is a string, or is none. `parameter` null: any such value.
+TagJson TypedValue(const Parameter* parameter, bool is_string, std::string_view end) {
+  if (parameter == nullptr) {
+    return is_string ? AnyTextWithout(end) : SchemaTag(TagJson::object());
+  }
+  const TagJson& schema = parameter->schema;
+  const bool is_mixed = parameter->may_be_string() && !parameter->must_be_string();
+  if (is_string) return StringTextTag(is_mixed ? StringsOnly(schema) : schema, end);
+  return SchemaTag(is_mixed ? WithoutStrings(schema) : schema);
+}
 
 // One parameter between marks. `parameter` null: any parameter with any value.
 TagJson MarkedParameter(ToolFormat format, const Parameter* parameter) {
@@ -91,17 +81,15 @@ TagJson MarkedParameter(ToolFormat format, const Parameter* parameter) {
       break;
   }
   std::vector<TagJson> forms;
-  const bool must_be_string = parameter != nullptr && parameter->must_be_string();
   for (const bool is_string : {true, false}) {
-    if (is_string ? parameter != nullptr && !parameter->may_be_string() : must_be_string) continue;
-    const TagJson any_json =
-        SchemaTag(parameter == nullptr ? TagJson::object() : parameter->schema);
-    // A string's form has the text, whatever else the schema allows.
-    const TagJson text = must_be_string ? value : AnyTextWithout(end);
+    if (parameter != nullptr &&
+        (is_string ? !parameter->may_be_string() : parameter->must_be_string())) {
+      continue;
+    }
     forms.push_back(BetweenTag(
         "<｜DSML｜parameter name=\"",
         SequenceTag({name, ConstTag(is_string ? "\" string=\"true\">" : "\" string=\"false\">"),
-                     is_string ? text : any_json}),
+                     TypedValue(parameter, is_string, end)}),
         "</｜DSML｜parameter>\n"));
   }
   return OrTag(std::move(forms));
@@ -123,130 +111,29 @@ TagJson MarkedParameters(ToolFormat format, const CallableTool& tool, TagJson af
   return SequenceTag(std::move(elements));
 }
 
-constexpr std::string_view kNumberRule =
-    "number ::= \"-\"? (\"0\" | [1-9] [0-9]*) (\".\" [0-9]+)? ([eE] [+-]? [0-9]+)?\n";
-
-constexpr std::string_view kPythonRules =
-    "value ::= string | number | \"True\" | \"False\" | \"None\" | list | dict\n"
-    "list ::= \"[\" (value (\", \" value)*)? \"]\"\n"
-    "dict ::= \"{\" (string \": \" value (\", \" string \": \" value)*)? \"}\"\n"
-    "string ::= \"\\\"\" ([^\"\\\\\\x00-\\x1F] | escape)* \"\\\"\" | "
-    "\"'\" ([^'\\\\\\x00-\\x1F] | escape)* \"'\"\n"
-    "escape ::= \"\\\\\" [\\\\'\"nrtbf]\n"
-    "name ::= [A-Za-z_] [A-Za-z0-9_]*\n";
-
-// MARK stands for the mark around strings. TextRules() has the rule `text`.
-constexpr std::string_view kGemmaRules =
-    "value ::= string | number | \"true\" | \"false\" | \"null\" | list | dict\n"
-    "list ::= \"[\" (value (\",\" value)*)? \"]\"\n"
-    "dict ::= \"{\" (name \":\" value (\",\" name \":\" value)*)? \"}\"\n"
-    "string ::= MARK text MARK\n"
-    "name ::= [A-Za-z_] [A-Za-z0-9_]*\n";
-
-// A rule "text" for any text without `mark`, which has "<" as its first byte and nowhere else.
-// After each "<" of a text, the rules text1, text2, ... read as much of the mark as follows it.
-std::string TextRules(std::string_view mark) {
-  std::string rules = "text ::= [^<]* (\"<\" text1?)*\n";
-  for (size_t i = 1; i < mark.size(); ++i) {
-    const std::string byte = mark[i] == '"' ? "\\\"" : std::string(1, mark[i]);
-    absl::StrAppend(&rules, "text", i, " ::= [^<", std::string(1, mark[i]), "] [^<]*");
-    if (i + 1 < mark.size()) absl::StrAppend(&rules, " | \"", byte, "\" text", i + 1, "?");
-    rules += '\n';
-  }
-  return rules;
-}
-
-// What differs between formats that write arguments in a list of names and literals.
-struct LiteralTexts {
-  std::string begin, end;  // of a call, before and after the name and the arguments
-  std::string separator, equals, string_mark;
-  std::string rules;
-  bool is_python = false;
-};
-
-LiteralTexts LiteralTextsOf(ToolFormat format) {
-  if (format != ToolFormat::kGemma4 && format != ToolFormat::kFunctionGemma) {
-    return {.end = ")",
-            .separator = ", ",
-            .equals = "=",
-            .rules = absl::StrCat(std::string(kPythonRules), std::string(kNumberRule)),
-            .is_python = true};
-  }
-  const bool is_gemma4 = format == ToolFormat::kGemma4;
-  LiteralTexts texts{.begin = is_gemma4 ? "<|tool_call>call:" : "<start_function_call>call:",
-                     .end = is_gemma4 ? "}<tool_call|>" : "}<end_function_call>",
-                     .separator = ",",
-                     .equals = ":",
-                     .string_mark = is_gemma4 ? "<|\"|>" : "<escape>",
-                     .rules = absl::StrCat(std::string(kGemmaRules), std::string(kNumberRule))};
-  texts.rules += TextRules(texts.string_mark);
-  const std::string quoted = is_gemma4 ? "\"<|\\\"|>\"" : "\"<escape>\"";
-  for (size_t at; (at = texts.rules.find("MARK")) != std::string::npos;) {
-    texts.rules.replace(at, 4, quoted);
-  }
-  return texts;
-}
-
-TagJson LiteralValue(const LiteralTexts& texts, const Parameter& parameter) {
-  const TagJson type =
-      parameter.schema.is_object() ? parameter.schema.value("type", TagJson()) : TagJson();
-  if (type == "integer" || type == "number") return SchemaTag(parameter.schema);
-  if (type == "boolean" && !texts.is_python) return RegexTag("true|false");
-  if (type == "boolean") return RegexTag("True|False");
-  if (parameter.must_be_string() && texts.is_python) {
-    std::vector<TagJson> values;
-    for (const std::string& text : FixedTexts(parameter.schema)) {
-      // JSON's escapes of printable texts are Python's too.
-      values.push_back(
-          ConstTag(TagJson(text).dump(-1, ' ', false, TagJson::error_handler_t::replace)));
-    }
-    if (!values.empty()) return OrTag(std::move(values));
-    return GrammarTag("root ::= string\n" + texts.rules);
-  }
-  if (parameter.must_be_string()) {
-    return BetweenTag(texts.string_mark, MarkedValue(parameter, texts.string_mark),
-                      texts.string_mark);
-  }
-  return GrammarTag("root ::= value\n" + texts.rules);
-}
-
-// Parameters from `first` on, each after a separator.
-void AppendFurther(const LiteralTexts& texts, const std::vector<Parameter>& parameters,
-                   size_t first, std::vector<TagJson>& elements) {
-  for (size_t i = first; i < parameters.size(); ++i) {
-    const Parameter& parameter = parameters[i];
-    TagJson element = SequenceTag({ConstTag(texts.separator + parameter.name + texts.equals),
-                                   LiteralValue(texts, parameter)});
-    elements.push_back(parameter.is_required ? std::move(element)
-                                             : OptionalTag(std::move(element)));
-  }
-}
-
-// One alternative for each parameter that may be the first that is written.
-TagJson LiteralParameters(const LiteralTexts& texts, const CallableTool& tool) {
-  if (!tool.is_checked) {
-    return GrammarTag(absl::StrCat("root ::= (pair (\"", texts.separator,
-                                   "\" pair)*)?\npair ::= name \"", texts.equals, "\" value\n",
-                                   texts.rules));
-  }
-  const std::vector<Parameter> parameters = ParametersOf(tool.parameters);
-  std::vector<TagJson> options;
-  bool may_be_empty = true;
-  for (size_t i = 0; i < parameters.size() && may_be_empty; ++i) {
-    std::vector<TagJson> elements = {ConstTag(parameters[i].name + texts.equals),
-                                     LiteralValue(texts, parameters[i])};
-    AppendFurther(texts, parameters, i + 1, elements);
-    options.push_back(SequenceTag(std::move(elements)));
-    may_be_empty = !parameters[i].is_required;
-  }
-  if (options.empty()) return ConstTag("");
-  TagJson all = OrTag(std::move(options));
-  return may_be_empty ? OptionalTag(std::move(all)) : all;
-}
-
 }  // namespace
 
-TagJson ParameterCallTag(ToolFormat format, const CallableTool& tool) {
+TagJson StringTextTag(const TagJson& schema, std::string_view end) {
+  std::vector<TagJson> values;
+  for (const std::string& text : FixedTexts(schema)) values.push_back(ConstTag(text));
+  if (!values.empty()) return OrTag(std::move(values));
+  if (HasOnly(schema, {"type"})) return AnyTextWithout(end);
+  if (HasOnly(schema, {"type", "minLength", "maxLength"}) && IsCount(schema, "minLength") &&
+      IsCount(schema, "maxLength")) {
+    // The text may have characters that JSON escapes. All marks contain "<".
+    return {{"type", "repeat"},
+            {"min", schema.value("minLength", TagJson(0))},
+            {"max", schema.value("maxLength", TagJson(-1))},
+            {"content", RegexTag("[^<]")}};
+  }
+  TagJson tag = SchemaTag(schema);
+  tag["style"] = "text";
+  tag["excludes"] = TagJson::array({std::string(end)});
+  return tag;
+}
+
+absl::StatusOr<TagJson> ParameterCallTag(ToolFormat format, const CallableTool& tool) {
+  if (tool.is_checked) SHORTLIST_RETURN_IF_ERROR(CheckArgumentsSchema(tool.parameters));
   switch (format) {
     case ToolFormat::kQwen3Coder:
       return BetweenTag(absl::StrCat("<tool_call>\n<function=", tool.name, ">\n"),
@@ -265,9 +152,7 @@ TagJson ParameterCallTag(ToolFormat format, const CallableTool& tool) {
     default:
       break;
   }
-  const LiteralTexts texts = LiteralTextsOf(format);
-  return BetweenTag(absl::StrCat(texts.begin, tool.name, texts.is_python ? "(" : "{"),
-                    LiteralParameters(texts, tool), texts.end);
+  return LiteralCallTag(format, tool);
 }
 
 }  // namespace shortlist

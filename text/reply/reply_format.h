@@ -77,12 +77,10 @@ struct CallRule {
 /// Returns a structural tag (grammar/structural_tag.h) for replies with such calls: {"type":
 /// "structural_tag", "format": ...}. Free text goes on until a call's beginning; from there on the
 /// name is that of a tool, and the arguments fit its parameters (`strict`, or is_required), or are
-/// any JSON object. Where the format does not write JSON, a string is any text unless it has an
-/// "enum", and Python's and Gemma's lists and dictionaries are checked by their type alone. Calls
-/// that Llama 4 writes without a mark are constrained only if required. With kNone, required calls
-/// are one JSON array of {"name", "parameters"}, and others are not constrained (null); so are
-/// rules without tools. InvalidArgument, naming the tool and the property, if arguments must fit
-/// parameters with a name that the format cannot write.
+/// any JSON object. Calls that Llama 4 writes without a mark are constrained only if required. With
+/// kNone, required calls are one JSON array of {"name", "parameters"}, and others are not
+/// constrained (null); so are rules without tools. InvalidArgument, naming the tool, if arguments
+/// must fit parameters with a name or a schema that the format cannot write.
 absl::StatusOr<nlohmann::ordered_json> CallTag(const ReplyFormat& format, ReplyStart start,
                                                const CallRule& rule);
 

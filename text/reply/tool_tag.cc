@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/excerpt.h"
+#include "base/status_macros.h"
+#include "text/reply/parameter_schema.h"
 #include "text/reply/parameter_tags.h"
 #include "text/reply/tool_types.h"
 
@@ -97,7 +100,9 @@ std::vector<CallableTool> CallableTools(const CallRule& rule) {
     if (!tool.is_checked) {
       tool.parameters = {{"type", "object"}};
     } else if (!parameters.is_null()) {
-      tool.parameters = parameters;
+      tool.parameters = DocumentOf(parameters, parameters);
+      // Arguments are an object even if the schema allows other values.
+      if (tool.parameters.is_object()) tool.parameters["type"] = "object";
     } else {
       tool.parameters = {
           {"type", "object"}, {"properties", TagJson::object()}, {"additionalProperties", false}};
@@ -107,41 +112,63 @@ std::vector<CallableTool> CallableTools(const CallRule& rule) {
   return tools;
 }
 
-std::vector<TagJson> ToolTags(ToolFormat format, const CallableTool& tool, bool prefers_json) {
+std::string FieldOfSchema(const CallRule& rule, const TagJson& schema) {
+  const std::vector<CallableTool> tools = CallableTools(rule);
+  for (size_t i = 0; i < tools.size(); ++i) {
+    const std::string field = absl::StrCat("tools[", i, "].function.parameters");
+    if (tools[i].parameters == schema) return field;
+    // Too large a schema has no tag.
+    if (!CheckArgumentsSchema(tools[i].parameters).ok()) continue;
+    for (const Parameter& parameter : ParametersOf(tools[i].parameters)) {
+      if (parameter.schema == schema || StringsOnly(parameter.schema) == schema ||
+          WithoutStrings(parameter.schema) == schema) {
+        return absl::StrCat(field, ".properties.", Excerpt(parameter.name));
+      }
+    }
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<TagJson>> ToolTags(ToolFormat format, const CallableTool& tool,
+                                              bool prefers_json) {
   const TagJson arguments = SchemaTag(tool.parameters);
   switch (format) {
     case ToolFormat::kNone:
-      return {JsonCallTag("", tool, "parameters", "")};
+      return std::vector<TagJson>{JsonCallTag("", tool, "parameters", "")};
     case ToolFormat::kHermes:
-      return {JsonCallTag("<tool_call>\n", tool, "arguments", "\n</tool_call>")};
+      return std::vector<TagJson>{
+          JsonCallTag("<tool_call>\n", tool, "arguments", "\n</tool_call>")};
     case ToolFormat::kLlama3Json:
-      return {JsonCallTag("", tool, "parameters", "")};
+      return std::vector<TagJson>{JsonCallTag("", tool, "parameters", "")};
     case ToolFormat::kMistral:
     case ToolFormat::kPhi4:
     case ToolFormat::kGranite:
-      return {JsonCallTag("", tool, "arguments", "")};
+      return std::vector<TagJson>{JsonCallTag("", tool, "arguments", "")};
     case ToolFormat::kLfm2:
       // Python is what the models were trained on; only JSON can be checked by any schema.
-      if (prefers_json) return {JsonCallTag("", tool, "arguments", "")};
-      return {ParameterCallTag(format, tool)};
+      if (prefers_json) return std::vector<TagJson>{JsonCallTag("", tool, "arguments", "")};
+      break;
     case ToolFormat::kMistralArgs:
-      return {MistralTag(tool)};
+      return std::vector<TagJson>{MistralTag(tool)};
     case ToolFormat::kHarmony:
       return HarmonyTags(tool);
     case ToolFormat::kDeepSeekR1:
-      return {BetweenTag(
+      return std::vector<TagJson>{BetweenTag(
           absl::StrCat("<｜tool▁call▁begin｜>function<｜tool▁sep｜>", tool.name, "\n```json\n"),
           arguments, "\n```<｜tool▁call▁end｜>")};
     case ToolFormat::kDeepSeekV31:
-      return {BetweenTag(absl::StrCat("<｜tool▁call▁begin｜>", tool.name, "<｜tool▁sep｜>"),
-                         arguments, "<｜tool▁call▁end｜>")};
+      return std::vector<TagJson>{
+          BetweenTag(absl::StrCat("<｜tool▁call▁begin｜>", tool.name, "<｜tool▁sep｜>"), arguments,
+                     "<｜tool▁call▁end｜>")};
     case ToolFormat::kCohere:
-      return {CohereTag(tool)};
+      return std::vector<TagJson>{CohereTag(tool)};
     case ToolFormat::kKimiK2:
-      return {KimiTag(tool)};
+      return std::vector<TagJson>{KimiTag(tool)};
     default:
-      return {ParameterCallTag(format, tool)};
+      break;
   }
+  SHORTLIST_ASSIGN_OR_RETURN(TagJson tag, ParameterCallTag(format, tool));
+  return std::vector<TagJson>{std::move(tag)};
 }
 
 CallsLayout CallsLayoutOf(ToolFormat format) {

@@ -44,21 +44,30 @@ TypeBits TypeOfValue(const Json& value) {
   }
 }
 
-TypeBits TypesAt(const Json& schema, const Json& root, int depth) {
-  if (!schema.is_object() || depth > kMaxSchemaDepth) return 0;
-  TypeBits types = 0;
-  if (const auto type = schema.find("type"); type != schema.end()) {
-    if (!type->is_array()) return TypeNamed(*type);
-    for (const Json& name : *type) types |= TypeNamed(name);
-    return types;
-  }
+// The types of the values that "const" or "enum" lists; 0: neither is there.
+TypeBits TypesOfValues(const Json& schema) {
   if (const auto value = schema.find("const"); value != schema.end()) {
     return TypeOfValue(*value);
   }
+  TypeBits types = 0;
   if (const auto values = schema.find("enum"); values != schema.end() && values->is_array()) {
     for (const Json& value : *values) types |= TypeOfValue(value);
-    return types;
   }
+  return types;
+}
+
+TypeBits TypesAt(const Json& schema, const Json& root, int depth) {
+  if (!schema.is_object() || depth > kMaxSchemaDepth) return 0;
+  const TypeBits of_values = TypesOfValues(schema);
+  TypeBits types = 0;
+  if (const auto type = schema.find("type"); type != schema.end()) {
+    if (!type->is_array()) types = TypeNamed(*type);
+    if (type->is_array()) {
+      for (const Json& name : *type) types |= TypeNamed(name);
+    }
+    return (types & of_values) != 0 ? types & of_values : types;
+  }
+  if (of_values != 0) return of_values;
   if (const auto ref = schema.find("$ref"); ref != schema.end() && ref->is_string()) {
     const std::string text = ref->get<std::string>();
     if (text.empty() || text[0] != '#') return 0;

@@ -43,6 +43,26 @@ TEST_F(ChatTest, ChatsAreRenderedAndAnswered) {
   EXPECT_EQ(joined, choice["message"]["content"]);
 }
 
+TEST_F(ChatTest, StopStringsOfTemplateDoNotCutConstrainedOutput) {
+  Start();  // the conversation template stops at "###"
+  engine_.Say("{\"t\": \"a ### b\"}");
+  json body = {{"messages", {{{"role", "user"}, {"content", "Hello"}}}}, {"max_tokens", 40}};
+  const auto content = [&] {
+    return Connect().Post("/v1/chat/completions", body).Json()["choices"][0]["message"]["content"];
+  };
+  EXPECT_EQ(content(), "{\"t\": \"a ");
+  const json schema = {{"type", "object"}, {"properties", {{"t", {{"pattern", "^a ### b$"}}}}}};
+  body["response_format"] = {{"type", "json_schema"},
+                             {"json_schema", {{"name", "t"}, {"schema", schema}}}};
+  EXPECT_EQ(content(), "{\"t\": \"a ### b\"}");
+  body["stop"] = "b";
+  EXPECT_EQ(content(), "{\"t\": \"a ### ");
+  body.erase("stop");
+  body.erase("response_format");
+  body["regex"] = ".*";
+  EXPECT_EQ(content(), "{\"t\": \"a ### b\"}");
+}
+
 TEST_F(ChatTest, TemplatesSeeKeysInRequestOrder) {
   auto chat_template = ChatTemplate::Create(
       {{"default", "{{ docs | tojson }} {{ messages[0].annotations | tojson }}"}}, {});

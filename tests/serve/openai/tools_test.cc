@@ -193,9 +193,43 @@ TEST_F(ToolsTest, ChoicesThatCannotBeMadeAreRejected) {
   body["tool_choice"] = "required";
   EXPECT_EQ(Error(body)["param"], "tool_choice");
   body = Chat();
-  body["tool_choice"] = "required";
-  body["response_format"] = {{"type", "json_object"}};
-  EXPECT_EQ(Error(body)["param"], "tool_choice");
+  body["tool_choice"] = "any";
+  EXPECT_THAT(std::string(Error(body)["message"]), HasSubstr("\"required\""));
+}
+
+TEST_F(ToolsTest, SchemasOfNoObjectAreRejectedWhereArgumentsFollowThem) {
+  StartWith(kToolTemplate);
+  json body = Chat();
+  json text_tool = body["tools"][0];
+  text_tool["function"]["name"] = "say";
+  text_tool["function"]["parameters"] = {{"type", "string"}};
+  body["tools"].push_back(text_tool);
+  for (const json& parameters :
+       {json{{"type", "array"}}, json{{"type", {"string", "null"}}},
+        json{{"$ref", "#/$defs/a"}, {"$defs", {{"a", {{"type", "integer"}}}}}}}) {
+    body["tools"][1]["function"]["parameters"] = parameters;
+    body["tool_choice"] = "required";
+    EXPECT_EQ(Error(body)["param"], "tools[1].function.parameters") << parameters;
+    body["tool_choice"] = {{"type", "function"}, {"function", {{"name", "say"}}}};
+    EXPECT_EQ(Error(body)["param"], "tools[1].function.parameters");
+    body["tool_choice"]["function"]["name"] = "weather";
+    EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+    body["tool_choice"] = "auto";
+    EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  }
+  body["tools"][1]["function"]["strict"] = true;
+  EXPECT_EQ(Error(body)["param"], "tools[1].function.parameters");
+}
+
+TEST_F(ToolsTest, ToolsOfOneNameAreRejected) {
+  StartWith(kToolTemplate);
+  json body = Chat();
+  body["tools"].push_back(body["tools"][0]);
+  body["tool_choice"] = "auto";
+  EXPECT_EQ(Error(body)["param"], "tools[1].function.name");
+  EXPECT_THAT(std::string(Error(body)["message"]), HasSubstr("tools[0]"));
+  body["tools"][1]["function"].erase("name");
+  EXPECT_THAT(std::string(Error(body)["message"]), HasSubstr("missing"));
 }
 
 TEST_F(ToolsTest, ToolsThatCannotBeCalledAreRejectedByName) {

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <random>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "grammar/expressions.h"
@@ -30,6 +33,24 @@ class TagGrammar {
     for (const char byte : text) state = expressions_->After(state, static_cast<uint8_t>(byte));
     EXPECT_FALSE(expressions_->is_full());
     return expressions_->IsNullable(state);
+  }
+
+  /// A text that follows the tag, drawn byte by byte; empty after 4,000 bytes without an end.
+  std::string Draw(std::mt19937& random) {
+    std::string text;
+    if (!grammar_.ok()) return text;
+    for (ExprId state = *grammar_; text.size() < 4'000;) {
+      std::vector<uint8_t> bytes;
+      const ByteSet first = expressions_->FirstBytes(state);
+      for (int byte = 0; byte < 256; ++byte) {
+        if (first.Contains(static_cast<uint8_t>(byte))) bytes.push_back(byte);
+      }
+      if (expressions_->IsNullable(state) && (bytes.empty() || random() % 2 == 0)) return text;
+      if (bytes.empty()) return "";
+      text += static_cast<char>(bytes[random() % bytes.size()]);
+      state = expressions_->After(state, static_cast<uint8_t>(text.back()));
+    }
+    return "";
   }
 
  private:

@@ -83,7 +83,7 @@ TEST(TagGrammarTest, GemmaStringsMayContainPartsOfTheirMark) {
       const std::string call = begin + "say{text:" + quoted + "}" + end;
       EXPECT_TRUE(any.Accepts(call)) << call;
       EXPECT_TRUE(checked.Accepts(call)) << call;
-      EXPECT_TRUE(checked.Accepts(begin + "sum{xs:[" + quoted + ",1]}" + end)) << call;
+      EXPECT_FALSE(checked.Accepts(begin + "sum{xs:[" + quoted + ",1]}" + end)) << call;
       const JoinedReply joined =
           ParseReply({.format = FormatWithReasoning(format), .tools = TestTools()}, call);
       ASSERT_EQ(joined.calls.size(), 1u) << call;
@@ -124,6 +124,27 @@ TEST(TagGrammarTest, CallsTakeThePlaceOfAnAnswer) {
   EXPECT_TRUE(hermes.Accepts(
       "<tool_call>\n{\"name\": \"say\", \"arguments\": {\"text\": \"a\"}}\n</tool_call>"));
   EXPECT_FALSE(hermes.Accepts("maybe"));
+}
+
+TEST(TagGrammarTest, MarksEndTheReasoningOfHarmony) {
+  const Json answer = {{"type", "regex"}, {"pattern", "yes|no"}};
+  const ReplyFormat format{.tools = ToolFormat::kHarmony};
+  for (const ReplyStart start : {ReplyStart::kMayReason, ReplyStart::kReasoning}) {
+    TagGrammar grammar(AnswerTag(format, start, answer));
+    const std::string begin =
+        start == ReplyStart::kReasoning ? "" : "<|channel|>analysis<|message|>";
+    const auto reply = [&](const std::string& text) {
+      return begin + text + "<|end|><|start|>assistant<|channel|>final<|message|>yes";
+    };
+    EXPECT_TRUE(grammar.Accepts(reply("Hm <|x|> <|call")));
+    for (const char* mark : {"<|call|>", "<|constrain|>", "<|message|>", "<|channel|>", "<|start|>",
+                             "<|return|>", "<|end|>"}) {
+      EXPECT_FALSE(grammar.Accepts(reply(std::string("Hm ") + mark + "a"))) << mark;
+    }
+    const JoinedReply joined = ParseReply({.format = format, .start = start}, reply("Hm <|x|>"));
+    EXPECT_EQ(joined.reasoning, "Hm <|x|>");
+    EXPECT_EQ(joined.content, "yes");
+  }
 }
 
 CallRule RuleWithProperty(const std::string& name, bool is_strict) {
