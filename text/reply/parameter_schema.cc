@@ -197,6 +197,12 @@ absl::Status CheckArgumentsSchema(const TagJson& schema) {
         absl::StrCat("the model's format for calls cannot follow the keyword \"", Excerpt(name),
                      "\" of all arguments"));
   }
+  // Each one takes several formats of a structural tag, which has at most 10,000.
+  constexpr size_t kMaxArguments = 2'500;
+  if (const size_t count = ArgumentNames(schema).size(); count > kMaxArguments) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(count, " arguments are more than ", kMaxArguments));
+  }
   return CheckSize(schema);
 }
 
