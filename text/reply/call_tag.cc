@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "text/reply/call_reader.h"
 #include "text/reply/harmony_reader.h"
+#include "text/reply/parameter_schema.h"
 #include "text/reply/reply_format.h"
 #include "text/reply/tag_format.h"
 #include "text/reply/tool_tag.h"
@@ -65,11 +66,9 @@ absl::Status CheckArgumentNames(ToolFormat format, const std::vector<CallableToo
   // LFM2 writes arguments that are checked as JSON.
   if (reader == nullptr || format == ToolFormat::kLfm2) return absl::OkStatus();
   for (const CallableTool& tool : tools) {
-    const TagJson properties =
-        tool.parameters.is_object() ? tool.parameters.value("properties", TagJson()) : TagJson();
-    if (!properties.is_object()) continue;
-    for (const auto& [name, property] : properties.items()) {
-      if (!tool.is_checked || reader->CanReadArgument(name)) continue;
+    if (!tool.is_checked) continue;
+    for (const std::string& name : ArgumentNames(tool.parameters)) {
+      if (reader->CanReadArgument(name)) continue;
       return OfTool(tool, absl::StrCat("the model's format for calls cannot write ",
                                        "the name of the property `", Excerpt(name), "`"));
     }

@@ -1,6 +1,7 @@
 #include "text/reply/parameter_schema.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,10 @@ constexpr std::string_view kAnnotations[] = {
 // Members whose values are no schemas.
 constexpr std::string_view kValueKeywords[] = {"const", "enum", "default", "example", "examples"};
 
+// Members whose values have a schema for each name.
+constexpr std::string_view kNamesKeywords[] = {"properties", "patternProperties",
+                                               "dependentSchemas", "$defs", "definitions"};
+
 template <typename List>
 bool Lists(const List& list, std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -37,19 +42,22 @@ bool IsOfDefinitions(std::string_view reference) {
   return reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/");
 }
 
-// Calls `visit` for the text of each reference in `schema`.
+// Calls `visit` for the text of each reference in `schema`. has_names: its members are schemas with
+// names of their own.
 template <typename Json, typename Visit>
-void ForEachReference(Json& schema, const Visit& visit) {
+void ForEachReference(Json& schema, const Visit& visit, bool has_names = false) {
   if (!schema.is_structured()) return;
   if (schema.is_array()) {
     for (auto& item : schema) ForEachReference(item, visit);
     return;
   }
   for (auto& [name, member] : schema.items()) {
-    if (name == "$ref" && member.is_string()) {
+    if (has_names) {
+      ForEachReference(member, visit);
+    } else if (name == "$ref" && member.is_string()) {
       visit(member);
     } else if (!Lists(kValueKeywords, name)) {
-      ForEachReference(member, visit);
+      ForEachReference(member, visit, Lists(kNamesKeywords, name));
     }
   }
 }
@@ -69,7 +77,7 @@ TagJson WithDefinitions(TagJson part, const TagJson& root) {
     is_simple &= IsOfDefinitions(reference.get_ref<const std::string&>());
   };
   ForEachReference(part, note);
-  if (!has_reference) return part;
+  if (!has_reference || !part.is_object()) return part;
   ForEachReference(root, note);
   if (is_simple) {
     for (const char* key : {"$defs", "definitions"}) {
@@ -113,7 +121,9 @@ const TagJson* Referred(const TagJson& schema, const TagJson& root) {
   }
   try {
     const TagJson::json_pointer pointer(reference.get<std::string>().substr(1));
-    return root.contains(pointer) ? &root.at(pointer) : nullptr;
+    if (!root.contains(pointer)) return nullptr;
+    const TagJson& referred = root.at(pointer);
+    return referred.is_object() || referred.is_boolean() ? &referred : nullptr;
   } catch (const TagJson::exception&) {
     return nullptr;
   }
@@ -139,11 +149,28 @@ TagJson DocumentOf(const TagJson& part, const TagJson& root) {
   return schema == &root ? root : WithDefinitions(*schema, root);
 }
 
+std::vector<std::string> ArgumentNames(const TagJson& schema) {
+  std::vector<std::string> names;
+  if (!schema.is_object()) return names;
+  const TagJson properties = schema.value("properties", TagJson::object());
+  if (properties.is_object()) {
+    for (const auto& [name, property] : properties.items()) names.push_back(name);
+  }
+  for (const TagJson& name : schema.value("required", TagJson::array())) {
+    if (name.is_string()) names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 std::vector<Parameter> ParametersOf(const TagJson& schema) {
   std::vector<Parameter> parameters;
   if (!schema.is_object()) return parameters;
   const TagJson properties = schema.value("properties", TagJson::object());
   const TagJson required = schema.value("required", TagJson::array());
+  std::set<std::string> unlisted;
+  for (const TagJson& name : required) {
+    if (name.is_string()) unlisted.insert(name.get<std::string>());
+  }
   const auto add = [&](const std::string& name, const TagJson& property, bool is_required) {
     parameters.push_back({.name = name,
                           .schema = DocumentOf(property, schema),
@@ -152,18 +179,10 @@ std::vector<Parameter> ParametersOf(const TagJson& schema) {
   };
   if (properties.is_object()) {
     for (const auto& [name, property] : properties.items()) {
-      add(name, property,
-          required.is_array() &&
-              std::find(required.begin(), required.end(), name) != required.end());
+      add(name, property, /*is_required=*/unlisted.erase(name) != 0);
     }
   }
-  if (!required.is_array()) return parameters;
-  for (const TagJson& name : required) {
-    const bool is_listed =
-        std::any_of(parameters.begin(), parameters.end(),
-                    [&](const Parameter& listed) { return name == listed.name; });
-    if (name.is_string() && !is_listed) add(name.get<std::string>(), TagJson::object(), true);
-  }
+  for (const std::string& name : unlisted) add(name, TagJson::object(), /*is_required=*/true);
   return parameters;
 }
 
@@ -177,6 +196,12 @@ absl::Status CheckArgumentsSchema(const TagJson& schema) {
     return absl::InvalidArgumentError(
         absl::StrCat("the model's format for calls cannot follow the keyword \"", Excerpt(name),
                      "\" of all arguments"));
+  }
+  // Each one takes several formats of a structural tag, which has at most 10,000.
+  constexpr size_t kMaxArguments = 2'500;
+  if (const size_t count = ArgumentNames(schema).size(); count > kMaxArguments) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(count, " arguments are more than ", kMaxArguments));
   }
   return CheckSize(schema);
 }

@@ -22,7 +22,10 @@ struct Parameter {
   bool must_be_string() const { return types == kStringType; }
 };
 
-/// Returns the parameters that `schema`, that of a tool's arguments, lists.
+/// Returns the names of all arguments that `schema`, that of a tool's arguments, lists.
+std::vector<std::string> ArgumentNames(const TagJson& schema);
+
+/// Returns the parameters that `schema` lists.
 std::vector<Parameter> ParametersOf(const TagJson& schema);
 
 /// InvalidArgument, naming the keyword, if more than a list of parameters limits the arguments, or

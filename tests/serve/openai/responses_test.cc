@@ -35,6 +35,19 @@ class ResponsesTest : public ServeTest {
   }
 };
 
+TEST_F(ResponsesTest, ValuesOfIncludeAreRejectedWithReason) {
+  Start();
+  for (const char* value : {"message.output_text.logprobs", "reasoning.encrypted_content"}) {
+    const HttpReply reply =
+        Connect().Post("/v1/responses", json{{"input", "hi"}, {"include", {value}}});
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(reply.Json()["error"]["param"], "include");
+    EXPECT_NE(reply.body.find("no value is supported"), std::string::npos) << reply.body;
+  }
+  const json body = {{"input", "hi"}, {"max_output_tokens", 1}, {"include", json::array()}};
+  EXPECT_EQ(Connect().Post("/v1/responses", body).status, 200);
+}
+
 TEST_F(ResponsesTest, TextMatchesChatRoute) {
   Start();
   const json response = Respond({{"model", "demo"}, {"input", "Hello"}});

@@ -4,11 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "tests/serve/serve_fixture.h"
+#include "tests/serve/openai/tool_calls_fixture.h"
 
 namespace shortlist {
 namespace {
@@ -16,74 +15,9 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 
-// The marks of Qwen 3, in a few lines.
-const char kTemplate[] =
-    "{% if tools %}{{ tools | tojson }} <tool_call>{\"name\": , \"arguments\": }</tool_call>\n"
-    "{% endif %}{% for m in messages %}{% if m.tool_calls %}{% for c in m.tool_calls %}"
-    "<tool_call>{{ c.function.arguments | tojson }}</tool_call>{% endfor %}{% else %}{{ m.role }}: "
-    "{{ m.content.split('</think>')[-1] }}\n{% endif %}{% endfor %}{% if add_generation_prompt %}"
-    "assistant:{% if enable_thinking is defined and enable_thinking %}<think>\n"
-    "{% elif enable_thinking is defined %}<think>\n\n</think>\n\n{% endif %}{% endif %}";
-
-const char kTwoCalls[] =
-    "I look.\n<tool_call>\n{\"name\": \"tide\", \"arguments\": {\"port\": "
-    "\"Brest\"}}\n</tool_call>\n"
-    "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 2}}\n</tool_call>";
-
-json Tool(const std::string& name) {
-  return {
-      {"type", "function"},
-      {"function",
-       {{"name", name},
-        {"parameters", {{"type", "object"}, {"properties", {{"port", {{"type", "string"}}}}}}}}}};
-}
-
-class ToolCallsTest : public ServeTest {
- protected:
-  void StartWith(const char* source = kTemplate, GrammarCompiler* grammars = &DemoGrammars()) {
-    encoder_with_template_.emplace(DemoTokenizer(),
-                                   *ChatTemplate::Create({{"default", source}}, {}),
-                                   **FindConversation("zero_shot"));
-    Start([&](Server::Options& options) {
-      options.generator.prompt_encoder = &*encoder_with_template_;
-      options.service.reply_format = FindReplyFormat(source);
-      options.generator.grammars = grammars;
-    });
-  }
-
-  static json Chat() {
-    return {{"messages", {{{"role", "user"}, {"content", "Tide?"}}}},
-            {"tools", {Tool("tide"), Tool("add")}},
-            {"max_tokens", 400}};
-  }
-
-  json Choice(const json& body) {
-    const HttpReply reply = Connect().Post("/v1/chat/completions", body);
-    EXPECT_EQ(reply.status, 200) << reply.body;
-    return reply.status == 200 ? reply.Json()["choices"][0] : json();
-  }
-
-  /// The "data" of all events but [DONE].
-  std::vector<json> Events(const char* path, json body) {
-    body["stream"] = true;
-    const HttpReply reply = Connect().Post(path, body);
-    EXPECT_EQ(reply.status, 200) << reply.body;
-    std::vector<json> events;
-    size_t at = 0;
-    while ((at = reply.body.find("data: ", at)) != std::string::npos) {
-      at += 6;
-      const std::string line = reply.body.substr(at, reply.body.find('\n', at) - at);
-      if (line != "[DONE]") events.push_back(json::parse(line));
-    }
-    return events;
-  }
-
-  std::optional<PromptEncoder> encoder_with_template_;
-};
-
 TEST_F(ToolCallsTest, CallsAreTakenOutOfContent) {
   StartWith();
-  engine_.Say(kTwoCalls);
+  engine_.Say(kTwoQwenCalls);
   const json choice = Choice(Chat());
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
   EXPECT_EQ(choice["message"]["content"], "I look.");
@@ -99,7 +33,7 @@ TEST_F(ToolCallsTest, CallsAreTakenOutOfContent) {
 
 TEST_F(ToolCallsTest, StreamedDeltasJoinToCalls) {
   StartWith();
-  engine_.Say(kTwoCalls);
+  engine_.Say(kTwoQwenCalls);
   std::string content, finish;
   json calls = json::array();
   bool is_first = true;
@@ -130,10 +64,10 @@ TEST_F(ToolCallsTest, StreamedDeltasJoinToCalls) {
 
 TEST_F(ToolCallsTest, ChoiceDecidesWhichCallsAreRead) {
   StartWith();
-  engine_.Say(kTwoCalls);
+  engine_.Say(kTwoQwenCalls);
   json body = Chat();
   body["tool_choice"] = "none";
-  EXPECT_EQ(Choice(body)["message"]["content"], kTwoCalls);
+  EXPECT_EQ(Choice(body)["message"]["content"], kTwoQwenCalls);
   body["tool_choice"] = "auto";
   body["parallel_tool_calls"] = false;
   EXPECT_EQ(Choice(body)["message"]["tool_calls"].size(), 1u);
@@ -166,8 +100,8 @@ TEST_F(ToolCallsTest, RequestsThatMayCallFollowGrammar) {
 }
 
 TEST_F(ToolCallsTest, CallsAreReadWhereNoGrammarCanBeFollowed) {
-  StartWith(kTemplate, /*grammars=*/nullptr);
-  engine_.Say(kTwoCalls);
+  StartWith(kQwenTemplate, /*grammars=*/nullptr);
+  engine_.Say(kTwoQwenCalls);
   json body = Chat();
   EXPECT_EQ(Choice(body)["message"]["tool_calls"].size(), 2u);
   body["tool_choice"] = "required";
@@ -243,107 +177,6 @@ TEST_F(ToolCallsTest, CallsInBlockOfMarkdownAreRead) {
   EXPECT_EQ(choice["message"]["content"], answer);
 }
 
-TEST_F(ToolCallsTest, CallCutByStopStringIsNotFinished) {
-  StartWith();
-  engine_.Say(kTwoCalls);
-  json body = Chat();
-  const auto expect = [&](const char* stop, const char* finish, size_t num_calls,
-                          const char* arguments) {
-    body["stop"] = stop;
-    const json choice = Choice(body);
-    EXPECT_EQ(choice["finish_reason"], finish) << stop;
-    const json calls = choice["message"].value("tool_calls", json::array());
-    ASSERT_EQ(calls.size(), num_calls) << stop;
-    if (num_calls > 0) {
-      EXPECT_EQ(calls.back()["function"]["arguments"], arguments);
-    }
-    std::string streamed;
-    for (const json& event : Events("/v1/chat/completions", body)) {
-      if (!event["choices"][0]["finish_reason"].is_null()) {
-        streamed = event["choices"][0]["finish_reason"];
-      }
-    }
-    EXPECT_EQ(streamed, finish) << stop;
-  };
-  expect("Brest", "stop", 1, "{\"port\": \"");
-  expect("\"tide", "stop", 0, "");
-  expect("</tool_call>", "tool_calls", 1, "{\"port\": \"Brest\"}");
-  expect("2}", "stop", 2, "{\"a\": ");
-}
-
-TEST_F(ToolCallsTest, RequiredCallsLeaveNoMarkInContent) {
-  StartWith();
-  engine_.Say("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>");
-  json body = Chat();
-  for (const char* stop : {"\n", "{", "tide", "call"}) {
-    body["stop"] = stop;
-    body["tool_choice"] = "required";
-    const json choice = Choice(body);
-    EXPECT_EQ(choice["message"]["content"], "") << stop;
-    EXPECT_FALSE(choice["message"].contains("tool_calls")) << stop;
-    EXPECT_EQ(choice["finish_reason"], "stop") << stop;
-    body["tool_choice"] = "auto";
-    EXPECT_TRUE(Choice(body)["message"]["content"].get<std::string>().starts_with("<tool_"));
-  }
-}
-
-TEST_F(ToolCallsTest, FormatHasNoEffectOnRequiredCalls) {
-  StartWith();
-  engine_.Say("<tool_call>\n{\"name\": \"tide\", \"arguments\": {}}\n</tool_call>");
-  json body = Chat();
-  body["response_format"] = {
-      {"type", "json_schema"},
-      {"json_schema", {{"name", "s"}, {"schema", {{"type", "array"}, {"uniqueItems", true}}}}}};
-  for (const json& choice : {json("required"), json{{"type", "function"}, {"name", "tide"}}}) {
-    body["tool_choice"] = choice;
-    EXPECT_EQ(Choice(body)["message"]["tool_calls"].size(), 1u);
-  }
-  const json response = {
-      {"input", "Tide?"},
-      {"tools", {{{"type", "function"}, {"name", "tide"}, {"parameters", json::object()}}}},
-      {"tool_choice", {{"type", "function"}, {"name", "tide"}}},
-      {"text",
-       {{"format", {{"type", "json_schema"}, {"name", "s"}, {"schema", {{"type", "object"}}}}}}}};
-  const HttpReply reply = Connect().Post("/v1/responses", response);
-  ASSERT_EQ(reply.status, 200) << reply.body;
-  EXPECT_EQ(reply.Json()["output"][0]["type"], "function_call");
-}
-
-TEST_F(ToolCallsTest, SchemasThatCannotBeFollowedAreRejectedByTool) {
-  const std::string coder =
-      "{% if tools %}{% endif %}{# <function= <parameter= #}{{ messages[0].content }}";
-  json body = Chat();
-  body["tool_choice"] = {{"type", "function"}, {"name", "add"}};
-  body["tools"][1]["function"]["parameters"]["properties"]["port"] = {{"type", "array"},
-                                                                      {"uniqueItems", true}};
-  for (const bool is_json : {true, false}) {
-    StartWith(is_json ? kTemplate : coder.c_str());
-    const HttpReply reply = Connect().Post("/v1/chat/completions", body);
-    ASSERT_EQ(reply.status, 400) << reply.body;
-    const json error = reply.Json()["error"];
-    EXPECT_EQ(error["param"],
-              std::string("tools[1].function.parameters") + (is_json ? "" : ".properties.port"));
-    EXPECT_THAT(std::string(error["message"]), testing::HasSubstr("uniqueItems"));
-    EXPECT_THAT(std::string(error["message"]), testing::Not(testing::HasSubstr("#/format")));
-    if (is_json) Stop();
-  }
-}
-
-TEST_F(ToolCallsTest, PropertiesThatTheFormatCannotNameAreRejected) {
-  StartWith("{% if tools %}{% endif %}{# <function= <parameter= #}{{ messages[0].content }}");
-  json body = Chat();
-  body["tools"][0]["function"]["parameters"]["properties"]["a>b"] = {{"type", "string"}};
-  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
-  body["tool_choice"] = "required";
-  HttpReply reply = Connect().Post("/v1/chat/completions", body);
-  EXPECT_EQ(reply.status, 400);
-  EXPECT_EQ(reply.Json()["error"]["param"], "tools");
-  EXPECT_THAT(std::string(reply.Json()["error"]["message"]), testing::HasSubstr("`a>b`"));
-  body["tool_choice"] = "auto";
-  body["response_format"] = {{"type", "json_object"}};
-  EXPECT_EQ(Connect().Post("/v1/chat/completions", body).status, 400);
-}
-
 TEST_F(ToolCallsTest, PromptOpensOrRulesOutReasoning) {
   StartWith();
   engine_.Say("Hm.\n</think>\n\nSeven.");
@@ -381,7 +214,7 @@ TEST_F(ToolCallsTest, ReasoningStreamsInPiecesOrWhole) {
 
 TEST_F(ToolCallsTest, ResponsesListReasoningMessageAndCalls) {
   StartWith();
-  engine_.Say(std::string("<think>\nHm.\n</think>\n\n") + kTwoCalls);
+  engine_.Say(std::string("<think>\nHm.\n</think>\n\n") + kTwoQwenCalls);
   json body = {{"input", "Tide?"},
                {"tools",
                 {{{"type", "function"}, {"name", "tide"}, {"parameters", json::object()}},

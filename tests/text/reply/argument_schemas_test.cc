@@ -84,6 +84,12 @@ const ValueCase kValues[] = {
     {"StringsOrNull", R"({"anyOf": [{"$ref": "#/$defs/Color"}, {"type": "null"}]})",
      [](const Json& value) { return IsColor(value) || value.is_null(); }},
     {"ReferenceToProperty", R"({"$ref": "#/properties/other"})", IsDigit},
+    {"PropertyNamedAsKeyword", R"({"type": "object", "properties": {"default":
+                   {"$ref": "#/properties/other"}}, "required": ["default"],
+                   "additionalProperties": false})",
+     [](const Json& value) {
+       return value.is_object() && IsDigit(value.value("default", Json()));
+     }},
     {"Flag", R"({"type": ["boolean", "null"], "description": "d"})",
      [](const Json& value) { return value.is_boolean() || value.is_null(); }}};
 
@@ -191,11 +197,23 @@ TEST(ArgumentSchemasTest, HostileSchemasEndInErrors) {
   loop[0]["function"]["parameters"]["$defs"]["Loop"] = Json::parse(
       R"({"anyOf": [{"$ref": "#/$defs/Loop"}, {"type": "array",
           "items": {"$ref": "#/$defs/Loop"}}, {"type": "string"}]})");
+  Json malformed = Tools(Json::parse(R"([{"$ref": "#/properties/v"}])"));
+  malformed[0]["function"]["parameters"]["properties"]["a"] = {{"$ref", "#/properties/v"}};
+  malformed[0]["function"]["parameters"]["properties"]["default"] = {{"anyOf", {1, "a"}}};
+  Json unlisted = Tools(Json::object());
+  for (int i = 0; i < 20'000; ++i) {
+    unlisted[0]["function"]["parameters"]["required"].push_back("r" + std::to_string(i));
+  }
   for (const ToolFormat format : {kQwen3Coder, kDeepSeekV32, kOlmo3, kGemma4}) {
+    for (const Json& odd : {malformed, loop}) {
+      (void)CallTag({.tools = format}, ReplyStart::kAnswer, {.tools = odd, .is_required = true});
+    }
+    EXPECT_FALSE(
+        CallTag({.tools = format}, ReplyStart::kAnswer, {.tools = unlisted, .is_required = true})
+            .ok());
     EXPECT_FALSE(
         CallTag({.tools = format}, ReplyStart::kAnswer, {.tools = tools, .is_required = true})
             .ok());
-    (void)CallTag({.tools = format}, ReplyStart::kAnswer, {.tools = loop, .is_required = true});
   }
 }
 
