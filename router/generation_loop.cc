@@ -204,7 +204,8 @@ void GenerationLoop::HandleResult(GenerateReq& req, const StepResult& result) {
   BatchTokenIdOut::Row row{.rid = req.rid,
                            .receiver = req.receiver,
                            .token_ids = {news.begin(), news.end()},
-                           .token_infos = {infos.begin(), infos.end()}};
+                           .token_infos = {infos.begin(), infos.end()},
+                           .cached_tokens = req.num_hit_tokens};
   if (req.num_sent == 0 && result.num_emitted > 0) row.prompt_infos = sequence.prompt_infos;
   out_.rows.reserve(out_.rows.size() + 1);
   finished_.reserve(finished_.size() + 1);
@@ -250,11 +251,11 @@ void GenerationLoop::HandleFinished(GenerateReq& req) {
   req.rows = engine_.TailRows(sequence);
   out_.rows.push_back({.rid = req.rid,
                        .receiver = req.receiver,
+                       .cached_tokens = req.num_hit_tokens,
                        .finished = true,
                        .finish_reason = sequence.finish_reason(),
                        .prompt_tokens = req.prompt_len,
                        .completion_tokens = req.num_sent,
-                       .cached_tokens = req.num_hit_tokens,
                        .stats = sequence.stats});
   scheduler_->Finish(req);
   reqs_.erase(reqs_.find(req.rid));
@@ -264,11 +265,11 @@ void GenerationLoop::Fail(GenerateReq& req, absl::Status status) {
   scheduler_->Drop(req);
   out_.rows.push_back({.rid = req.rid,
                        .receiver = req.receiver,
+                       .cached_tokens = req.num_hit_tokens,
                        .finished = true,
                        .status = std::move(status),
                        .prompt_tokens = req.prompt_len,
                        .completion_tokens = req.num_sent,
-                       .cached_tokens = req.num_hit_tokens,
                        .stats = req.sequence->stats});
   reqs_.erase(reqs_.find(req.rid));
 }

@@ -72,6 +72,7 @@ struct BatchTokenIdOut {
     std::vector<TokenInfo> token_infos;   // [token_ids.size()]
     std::vector<TokenInfo> prompt_infos;  // Sequence::prompt_infos, in the row of the first token
     std::vector<EncodeResult> results;    // by input; for a successful request for encodings
+    int64_t cached_tokens = 0;            // prompt tokens found in the radix cache so far
     // Marks the last row of a request. Each request has exactly one, even if it was never queued.
     // Only that row sets the fields below.
     bool finished = false;
@@ -83,7 +84,6 @@ struct BatchTokenIdOut {
     absl::Status status;
     int64_t prompt_tokens = 0;
     int64_t completion_tokens = 0;
-    int64_t cached_tokens = 0;  // prompt tokens found in the radix cache
     SequenceStats stats;
   };
   std::vector<Row> rows;

@@ -391,6 +391,7 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
   const int64_t num_tokens = std::ssize(row.token_ids);
   live.completion_tokens += num_tokens;
   event.completion_tokens = live.completion_tokens;
+  event.cached_tokens = row.cached_tokens;
   if (num_tokens > 0) {
     rate_.Add(num_tokens);
     const bool is_first = live.completion_tokens == num_tokens;
@@ -413,7 +414,6 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
     event.status = WithCode(std::move(event.status), kContextLengthExceeded);
   }
   event.finish_reason = live.tells_output ? row.finish_reason : FinishReason::kLength;
-  event.cached_tokens = row.cached_tokens;
   if (live.speculates) {
     event.stats = row.stats;
     event.accepted_counts = std::move(live.accepted_counts);

@@ -92,6 +92,7 @@ struct GenerationEvent {
   // Prompt tokens from prompt_logprobs_start on, if requested; only in the first event.
   std::vector<PromptToken> prompt;
   int64_t prompt_tokens = 0;      // constant
+  int64_t cached_tokens = 0;      // of them, found in the radix cache; zero before the first token
   int64_t completion_tokens = 0;  // so far
 
   bool finished = false;  // true: the request's last event; only it sets the following fields
@@ -99,7 +100,6 @@ struct GenerationEvent {
   FinishReason finish_reason = FinishReason::kNone;
   std::optional<TokenId> matched_token;  // the stop token that ended the request (kStop)
   std::string matched_text;              // the stop string that ended it (kStop)
-  int64_t cached_tokens = 0;
   SequenceStats stats;                   // zero if drafting was off (GenerateRequest::speculates)
   std::vector<int64_t> accepted_counts;  // [k]: steps that accepted exactly k drafted tokens
   double seconds = 0.0;                  // since Start

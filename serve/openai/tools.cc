@@ -201,11 +201,14 @@ absl::StatusOr<ordered_json> ReadToolCalls(const ordered_json& ordered, const st
     if (!function.contains("arguments")) continue;
     ordered_json& arguments = function["arguments"];
     const std::string name = absl::StrCat(place, ".arguments");
-    if (arguments.is_string()) {
-      SHORTLIST_ASSIGN_OR_RETURN(arguments, ParseArguments(arguments.get<std::string>(), name));
+    const ordered_json given = arguments;
+    if (given.is_string()) {
+      SHORTLIST_ASSIGN_OR_RETURN(arguments, ParseArguments(given.get<std::string>(), name));
     }
     if (!arguments.is_object()) return Refused(name, "neither a text nor an object");
-    if (chat_template->reads_argument_text()) arguments = arguments.dump();
+    if (chat_template->reads_argument_text()) {
+      arguments = given.is_string() ? given : ordered_json(arguments.dump());
+    }
   }
   return calls;
 }

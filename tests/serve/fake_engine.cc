@@ -125,7 +125,8 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
   const SamplingParams& sampling = running.input.sampling_params;
   const int64_t prompt_tokens = std::ssize(running.input.input_ids);
   const std::chrono::duration<double> age = Clock::now() - running.arrival;
-  BatchTokenIdOut::Row row{.rid = running.input.rid, .receiver = running.input.receiver};
+  BatchTokenIdOut::Row row{
+      .rid = running.input.rid, .receiver = running.input.receiver, .cached_tokens = 1};
   FinishReason reason = FinishReason::kNone;
   if (running.output.empty() && sampling.prompt_logprobs_start >= 0) {
     for (int64_t i = sampling.prompt_logprobs_start + 1; i < prompt_tokens; ++i) {
@@ -165,6 +166,7 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
   if (reason == FinishReason::kNone && !overdue) return false;
   out.rows.push_back({.rid = running.input.rid,
                       .receiver = running.input.receiver,
+                      .cached_tokens = 1,
                       .finished = true,
                       .finish_reason = reason,
                       .status = reason != FinishReason::kNone
@@ -172,7 +174,6 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
                                     : absl::DeadlineExceededError("not finished in time"),
                       .prompt_tokens = prompt_tokens,
                       .completion_tokens = std::ssize(running.output),
-                      .cached_tokens = 1,
                       .stats = running.stats});
   return true;
 }

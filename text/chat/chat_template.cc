@@ -96,7 +96,7 @@ bool IsPlainWord(const std::string& text) {
 }
 
 /// Returns a message without null members, with its reasoning under each name that templates read.
-ordered_json NormalizedMessage(const ordered_json& message) {
+ordered_json NormalizedMessage(const ordered_json& message, bool needs_content_of_calls) {
   ordered_json normalized = ordered_json::object();
   const ordered_json* reasoning = nullptr;
   for (const char* name : kReasoning) {
@@ -108,10 +108,14 @@ ordered_json NormalizedMessage(const ordered_json& message) {
     if (!value.is_null()) normalized[key] = value;
   }
   if (reasoning != nullptr) normalized["reasoning_content"] = *reasoning;
+  if (needs_content_of_calls && normalized.contains("tool_calls") &&
+      !normalized.contains("content")) {
+    normalized["content"] = "";
+  }
   return normalized;
 }
 
-absl::StatusOr<jinja::Value> ToMessages(const ordered_json& messages) {
+absl::StatusOr<jinja::Value> ToMessages(const ordered_json& messages, bool needs_content_of_calls) {
   if (!messages.is_array() || messages.empty()) {
     return absl::InvalidArgumentError("messages: not a list with at least one message");
   }
@@ -121,7 +125,7 @@ absl::StatusOr<jinja::Value> ToMessages(const ordered_json& messages) {
     if (!messages[i].is_object()) {
       return absl::InvalidArgumentError(absl::StrCat(origin, ": not an object"));
     }
-    const auto value = jinja::FromJson(NormalizedMessage(messages[i]));
+    const auto value = jinja::FromJson(NormalizedMessage(messages[i], needs_content_of_calls));
     if (!value.ok()) return WithOrigin(value.status(), origin);
     jinja::Dict message = value->dict();
     const jinja::Value* role = message.Find("role");
@@ -135,9 +139,11 @@ absl::StatusOr<jinja::Value> ToMessages(const ordered_json& messages) {
 }
 
 absl::StatusOr<Variables> ToVariables(const Chat& chat,
-                                      const std::map<std::string, std::string>& special_tokens) {
+                                      const std::map<std::string, std::string>& special_tokens,
+                                      bool needs_content_of_calls) {
   Variables variables;
-  SHORTLIST_ASSIGN_OR_RETURN(jinja::Value messages, ToMessages(chat.messages));
+  SHORTLIST_ASSIGN_OR_RETURN(jinja::Value messages,
+                             ToMessages(chat.messages, needs_content_of_calls));
   variables.emplace_back("messages", std::move(messages));
   if (!chat.tools.is_null() && !chat.tools.is_array()) {
     return absl::InvalidArgumentError("tools: neither a list nor null");
@@ -220,6 +226,7 @@ absl::StatusOr<ChatTemplate> ChatTemplate::CreateOf(
   result.ignores_tool_role_ = !result.KnowsRole("\"tool\"") && !result.KnowsRole("'tool'") &&
                               RendersWithoutToolContent(result);
   result.reads_argument_text_ = result.KnowsRole("arguments") && ReadsArgumentText(result);
+  result.needs_content_of_calls_ = result.KnowsRole("tool_calls") && NeedsContentOfCalls(result);
   // A template reads the text of a part by its key, so one that never spells "text" reads no parts.
   if (result.source_.find("text") == std::string::npos) return result;
   for (const char* role : {"system", "user", "assistant", "tool"}) {
@@ -258,7 +265,8 @@ absl::StatusOr<RenderedChat> ChatTemplate::Render(const Chat& chat) const {
     SHORTLIST_ASSIGN_OR_RETURN(RenderedChat rendered, Render(marked));
     return CutAtMark(std::move(rendered), chat.messages);
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Variables variables, ToVariables(chat, special_tokens_));
+  SHORTLIST_ASSIGN_OR_RETURN(const Variables variables,
+                             ToVariables(chat, special_tokens_, needs_content_of_calls_));
   const auto tool_use = templates_.find("tool_use");
   const bool with_tools = !chat.tools.is_null() && tool_use != templates_.end();
   SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const Parsed> parsed,

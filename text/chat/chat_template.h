@@ -65,10 +65,11 @@ class ChatTemplate {
   static absl::StatusOr<ChatTemplate> Load(const ModelSource& source);
 
   /// Returns the prompt, as transformers' apply_chat_template (5.x) does. Members of a message that
-  /// are null count as missing. "reasoning_content" and "thinking" are set from each other, or from
-  /// "reasoning". "tool_use" is used if there are tools. InvalidArgument for messages that are not
-  /// a list of objects, text that is not valid UTF-8, a chat that the template itself rejects, an
-  /// invalid operation in the template, and an exceeded bound. Returns the error of a "tool_use"
+  /// are null count as missing; a message of calls without "content" has an empty one if the
+  /// template cannot do without. "reasoning_content" and "thinking" are set from each other, or
+  /// from "reasoning". "tool_use" is used if there are tools. InvalidArgument for messages that are
+  /// not a list of objects, text that is not valid UTF-8, a chat that the template itself rejects,
+  /// an invalid operation in the template, and an exceeded bound. Returns the error of a "tool_use"
   /// template that could not be compiled or read.
   absl::StatusOr<RenderedChat> Render(const Chat& chat) const;
 
@@ -111,6 +112,7 @@ class ChatTemplate {
   std::map<std::string, std::string> special_tokens_;
   bool ignores_tool_role_ = false;
   bool reads_argument_text_ = false;
+  bool needs_content_of_calls_ = false;
   std::map<std::string, ContentForm, std::less<>> content_forms_;  // by role
 };
 

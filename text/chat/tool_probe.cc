@@ -55,4 +55,19 @@ bool ReadsArgumentText(const ChatTemplate& chat_template) {
   return !ShowsArgument(chat_template, object) && ShowsArgument(chat_template, object.dump());
 }
 
+bool NeedsContentOfCalls(const ChatTemplate& chat_template) {
+  const ordered_json object = {{"k", kArgument}};
+  for (const ordered_json& arguments : {object, ordered_json(object.dump())}) {
+    Chat chat = ChatsWithTool(arguments).front();
+    // A template may treat calls before the last question in another way.
+    for (const bool is_earlier : {false, true}) {
+      if (is_earlier) chat.messages.push_back(chat.messages[0]);
+      Chat without = chat;
+      without.messages[1].erase("content");
+      if (chat_template.Render(chat).ok() && !chat_template.Render(without).ok()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace shortlist

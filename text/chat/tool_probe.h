@@ -14,6 +14,10 @@ bool RendersWithoutToolContent(const ChatTemplate& chat_template);
 /// (DeepSeek V3): a chat with an object does not render, one with a text shows it.
 bool ReadsArgumentText(const ChatTemplate& chat_template);
 
+/// True if a message of calls must have a content (Qwen 3): a chat renders with an empty one, and
+/// does not without.
+bool NeedsContentOfCalls(const ChatTemplate& chat_template);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_TEXT_CHAT_TOOL_PROBE_H_

@@ -94,6 +94,17 @@ TEST_F(ToolsTest, MessageOfToolCallsAloneHasNoContent) {
   EXPECT_EQ(LastPrompt(), "user True|assistant True|tool True dry|user True|");
 }
 
+TEST_F(ToolsTest, ArgumentsStayAsTheyWereSentWhereTheTemplateReadsAText) {
+  StartWith(
+      "{% for m in messages %}{% if m.role != 'tool' and m.tool_calls %}{{ 'call ' + "
+      "m.tool_calls[0].function.arguments }}{% else %}{{ m.content }}{% endif %}|{% endfor %}"
+      "{% if tools %}{% endif %}");
+  json body = Chat();
+  body["messages"][1]["tool_calls"][0]["function"]["arguments"] = R"({"a":  1e20, "b": "\u00e9"})";
+  ASSERT_EQ(Connect().Post("/v1/chat/completions", body).status, 200);
+  EXPECT_THAT(LastPrompt(), HasSubstr(R"(call {"a":  1e20, "b": "\u00e9"}|)"));
+}
+
 /// The same conversation in the words of /v1/responses.
 json Response() {
   return {{"input",

@@ -107,6 +107,7 @@ TEST_F(GenerateTest, PromptLogprobsBeginAtRequestedPosition) {
     const json meta = json::parse(events[i])["meta_info"];
     const bool is_told = i == 0 || !meta["finish_reason"].is_null();
     EXPECT_EQ(meta["input_token_logprobs"].size(), is_told ? prompt.size() : 0) << i;
+    EXPECT_EQ(meta["cached_tokens"], 1) << i;
   }
   const HttpReply beyond = client.Post(
       "/generate",

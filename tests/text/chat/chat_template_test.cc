@@ -327,6 +327,23 @@ TEST(ChatTemplateTest, NullMembersCountAsMissing) {
             "FalseTrueTrue");
 }
 
+TEST(ChatTemplateTest, MessageOfCallsHasContentWhereTheTemplateNeedsIt) {
+  const std::string calls = R"([{"role": "user", "content": "q"}, {"role": "assistant", "content":
+      null, "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}])";
+  const std::string loop = "{% for m in messages %}", shown = "{{ m.tool_calls[0].function.name }}";
+  // Qwen 3 searches the content.
+  EXPECT_EQ(*RenderText(loop +
+                            "{% if '</think>' not in m.content %}[{{ m.content }}]{% endif %}"
+                            "{% if m.tool_calls %}" +
+                            shown + "{% endif %}{% endfor %}",
+                        ChatOf(calls)),
+            "[q][]f");
+  EXPECT_EQ(*RenderText(loop + "{{ 'content' in m }}{% if m.tool_calls %}" + shown +
+                            "{% endif %}{% endfor %}",
+                        ChatOf(calls)),
+            "TrueFalsef");
+}
+
 TEST(ChatTemplateTest, KnowsRolesInSource) {
   const ChatTemplate plain = FromSource("{% for m in messages %}{{ m.role }}{% endfor %}");
   EXPECT_FALSE(plain.KnowsRole("developer"));
