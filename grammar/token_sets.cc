@@ -10,7 +10,7 @@ namespace {
 
 // A state is split in at most so many steps, into at most so many parts that do not begin with a
 // plain one; otherwise it is walked as a whole.
-constexpr int kMaxSplitSteps = 256;
+constexpr size_t kMaxSplitSteps = 256;
 constexpr size_t kMaxOtherParts = 16;
 
 /// True if after most of the bytes that may follow `a` the states are the same.
@@ -65,13 +65,14 @@ std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
   Expressions& expressions = grammar_->expressions();
   std::vector<ExprId> parts, open{state};
   size_t num_others = 0;  // parts whose first is not plain
-  for (int num_steps = 0; !open.empty(); ++num_steps) {
+  for (size_t num_steps = 0; !open.empty(); ++num_steps) {
     const ExprId part = open.back();
     open.pop_back();
     // Before the first byte there may be dead options, whose first parts are not dead.
     if (!expressions.IsProductive(part)) continue;
     const auto [first, rest] = expressions.SplitSequence(part);
     const std::vector<ExprId> options = expressions.OptionsOf(expressions.DefinitionOf(first));
+    if (options.size() > kMaxSplitSteps) return {};
     if (options.front() != first) {
       for (const ExprId option : options) open.push_back(expressions.Sequence(option, rest));
     } else if (std::ranges::find(parts, part) == parts.end()) {
