@@ -3,7 +3,11 @@ calls are required: the grammar then makes it write them."""
 
 import asyncio
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Literal
 
 import openai
@@ -186,3 +190,47 @@ def test_agents_sdk(agents):
                                                            parallel_tool_calls=False))
         result = asyncio.run(sdk.Runner.run(agent, "Tide?"))
         assert calls and result.final_output is not None
+
+
+def test_smolagents(agents):
+    smolagents = pytest.importorskip("smolagents")
+    calls = []
+
+    @smolagents.tool
+    def tide(port: Literal["Brest", "Nantes"]) -> str:
+        """Tells the tide of a port.
+
+        Args:
+            port: The port.
+        """
+        calls.append(port)
+        return "4 m"
+
+    model = smolagents.OpenAIModel("demo", api_base=agents.url + "/v1", api_key="none", temperature=0, max_tokens=60,
+                                   parallel_tool_calls=False)
+    agent = smolagents.ToolCallingAgent(tools=[tide], model=model, max_steps=2, verbosity_level=0)
+    agent.prompt_templates["system_prompt"] = "Call a tool."  # the demo's context has 1,024 tokens
+    agent.run("How high is the tide at Brest?")
+    steps = [step for step in agent.memory.steps if isinstance(step, smolagents.ActionStep)]
+    assert steps and all(step.tool_calls for step in steps[:2])
+    assert set(calls) <= {"Brest", "Nantes"}
+
+
+def run_llm(agents, folder, *arguments):
+    """Runs the command `llm` with the served model."""
+    (folder / "extra-openai-models.yaml").write_text(
+        f"- model_id: demo\n  model_name: demo\n  api_base: {agents.url}/v1\n"
+        "  supports_schema: true\n  supports_tools: true\n")
+    command = [Path(sys.executable).with_name("llm"), "-m", "demo", "--key", "none", "-o", "temperature", "0",
+               "-o", "max_tokens", "300", *arguments]
+    reply = subprocess.run(command, env=os.environ | {"LLM_USER_PATH": str(folder)}, capture_output=True, text=True,
+                           timeout=120)
+    assert reply.returncode == 0, reply.stderr
+    return reply.stdout
+
+
+def test_llm_command(agents, tmp_path):
+    pytest.importorskip("llm")
+    reply = run_llm(agents, tmp_path, "--schema", json.dumps(Tide.model_json_schema()), "Tide?")
+    assert isinstance(Tide.model_validate_json(reply), Tide)
+    assert run_llm(agents, tmp_path, "--no-stream", "Tide?").strip()
