@@ -14,14 +14,21 @@
 #include "base/excerpt.h"
 #include "base/read_lines.h"
 #include "base/status_macros.h"
+#include "cli/chat_reply.h"
 #include "cli/session.h"
 #include "cli/transcript.h"
+#include "grammar/grammar_compiler.h"
+#include "grammar/grammar_spec.h"
+#include "grammar/structural_tag.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
 #include "runtime/engine.h"
+#include "runtime/grammars.h"
 #include "runtime/models.h"
 #include "serve/output_text.h"
 #include "text/chat/prompt_encoder.h"
+#include "text/detokenizer.h"
+#include "text/reply/reply_format.h"
 #include "text/tokenizer.h"
 
 namespace shortlist {
@@ -116,6 +123,16 @@ class Answerer final : public Responder {
         answerer->encoder_,
         OpenEncoder(flags, session.models().tokenizer(), session.models().model(),
                     session.models().config().vocab_size));
+    if (const ChatTemplate* checkpoint = answerer->encoder_->chat_template()) {
+      answerer->format_ = FindReplyFormat(checkpoint->source());
+    }
+    answerer->marks_ = FindControls(session.models().tokenizer(), ReplyMarks(answerer->format_));
+    if (session.grammar().has_value()) {
+      SHORTLIST_ASSIGN_OR_RETURN(
+          answerer->grammars_,
+          NewGrammarCompiler(session.models(), answerer->encoder_->ChatStopTokenIds(),
+                             answerer->marks_));
+    }
     answerer->context_len_ =
         std::min(flags.max_total_tokens, session.models().config().context_len);
     const SchedulerOptions scheduler{.max_total_tokens = answerer->context_len_,
@@ -130,32 +147,48 @@ class Answerer final : public Responder {
   absl::Status Respond(Transcript& transcript, std::ostream& out) override {
     TokenizedGenerateReqInput input;
     input.rid = kRid;
-    SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, Encode(transcript.chat()));
+    const Chat chat = transcript.chat();
+    SHORTLIST_ASSIGN_OR_RETURN(input.input_ids, Encode(chat));
+    SHORTLIST_ASSIGN_OR_RETURN(const RenderedChat prompt, encoder_->Render(chat));
     const int64_t room = context_len_ - std::ssize(input.input_ids);
     input.sampling_params = session_->sampling();
+    if (grammars_ != nullptr) {
+      SHORTLIST_ASSIGN_OR_RETURN(input.sampling_params.grammar, GrammarAfter(prompt.text));
+    }
     input.sampling_params.max_new_tokens = std::min(input.sampling_params.max_new_tokens, room);
     for (const TokenId id : encoder_->ChatStopTokenIds()) {
       input.sampling_params.stop_token_ids.push_back(id);
     }
     input.max_tail_rows = session_->flags().dynamic_rows;
+    const Tokenizer& tokenizer = session_->models().tokenizer();
     const OutputText::Options text{.stop = encoder_->ChatStops(),
-                                   .stop_token_ids = input.sampling_params.stop_token_ids};
-    OutputText matcher(session_->models().tokenizer(), text);
+                                   .stop_token_ids = input.sampling_params.stop_token_ids,
+                                   .shown_controls = marks_};
+    OutputText matcher(tokenizer, text);
     input.stop = [&matcher](TokenId id) {
       std::string ignored;
       matcher.Append(id, ignored);
       return matcher.ended();
     };
-    std::string answer;
-    SHORTLIST_RETURN_IF_ERROR(
-        Generate(std::move(input), OutputText(session_->models().tokenizer(), text), answer, out));
-    transcript.Add(answer);
+    ChatReply reply(format_, prompt.text, out);
+    SHORTLIST_RETURN_IF_ERROR(Generate(std::move(input), OutputText(tokenizer, text), reply));
+    transcript.AddAnswer(reply.answer(), reply.reasoning());
     NoteDraftFailure();
     return absl::OkStatus();
   }
 
  private:
   static constexpr char kRid[] = "chat";
+
+  /// Returns what a reply to the prompt follows: the requested grammar, after the reasoning.
+  absl::StatusOr<std::shared_ptr<const TokenConstraint>> GrammarAfter(std::string_view prompt) {
+    const GrammarSpec& spec = *session_->grammar();
+    const ReplyStart start = FindReplyStart(format_, prompt);
+    if (start == ReplyStart::kAnswer) return grammars_->Compile(spec);
+    return grammars_->Compile({.kind = GrammarSpec::Kind::kStructuralTag,
+                               .schema = AnswerTag(format_, start, TagFormatOf(spec)),
+                               .compact = spec.compact});
+  }
 
   absl::StatusOr<std::vector<TokenId>> Encode(Chat chat) const {
     absl::StatusOr<std::vector<TokenId>> ids =
@@ -167,25 +200,23 @@ class Answerer final : public Responder {
   }
 
   /// Steps until the answer ends or SIGINT stops it.
-  absl::Status Generate(TokenizedGenerateReqInput input, OutputText text, std::string& answer,
-                        std::ostream& out) {
+  absl::Status Generate(TokenizedGenerateReqInput input, OutputText text, ChatReply& reply) {
     const InterruptScope scope;
     std::vector<RouterMessage> messages;
     messages.emplace_back(std::move(input));
     for (bool ends = false, aborts = false; !ends;) {
       if (interrupted != 0 && !std::exchange(aborts, true)) messages.emplace_back(AbortReq{kRid});
-      const size_t num_written = answer.size();
       const BatchTokenIdOut step = engine_->router().ExposedStep(std::exchange(messages, {}));
+      std::string piece;
       for (const BatchTokenIdOut::Row& row : step.rows) {
-        for (const TokenId id : row.token_ids) text.Append(id, answer);
+        for (const TokenId id : row.token_ids) text.Append(id, piece);
         ends = row.finished;
         if (ends && !row.status.ok() && !absl::IsCancelled(row.status)) return row.status;
       }
-      if (ends) text.Finish(answer);
-      out << std::string_view(answer).substr(num_written) << std::flush;
-      if (!out) return absl::InternalError("cannot write to standard output");
+      if (ends) text.Finish(piece);
+      if (!reply.Append(piece)) return absl::InternalError("cannot write to standard output");
     }
-    out << "\n" << std::flush;
+    reply.Finish();
     return absl::OkStatus();
   }
 
@@ -199,6 +230,9 @@ class Answerer final : public Responder {
   bool failure_noted_ = false;
   std::unique_ptr<Session> session_;
   std::unique_ptr<PromptEncoder> encoder_;
+  ReplyFormat format_;                         // which part of a reply is reasoning
+  std::vector<TokenId> marks_;                 // of the reasoning
+  std::unique_ptr<GrammarCompiler> grammars_;  // null: no grammar is requested
   std::unique_ptr<Engine> engine_;
   int64_t context_len_ = 0;
 };

@@ -11,7 +11,8 @@ namespace shortlist {
 
 /// `shortlist chat`: answers each line of `in`, a user message, on `out` as tokens arrive. Lines
 /// that begin with "/" are commands. Turns share their prefix in the radix cache. SIGINT ends the
-/// answer in progress; its text so far stays in the conversation.
+/// answer in progress; its text so far stays in the conversation. Reasoning is written to standard
+/// error.
 ///
 /// With `is_interactive` a prompt is shown, and an error discards only the line that caused it.
 /// Otherwise the first error ends the chat.

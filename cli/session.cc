@@ -77,6 +77,7 @@ absl::Status Session::CompileGrammar() {
         absl::StrCat(flag, ": ", std::string(grammar.status().message())));
   }
   sampling_.grammar = *std::move(grammar);
+  grammar_ = std::move(spec);
   return absl::OkStatus();
 }
 

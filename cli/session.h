@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "cli/flags/flags.h"
 #include "grammar/grammar_compiler.h"
+#include "grammar/grammar_spec.h"
 #include "model/checkpoint/generation_config.h"
 #include "request/sampling_params.h"
 #include "runtime/decoding.h"
@@ -51,6 +53,8 @@ class Session {
   /// Sampling flags; for flags not given, the values of the target's generation_config.json. Its
   /// end-of-text tokens are stops.
   const SamplingParams& sampling() const { return sampling_; }
+  /// What the flags make outputs follow, as sampling() has it compiled; nullopt: nothing.
+  const std::optional<GrammarSpec>& grammar() const { return grammar_; }
   /// Sizes among which the base's size is chosen; null: base() is fixed.
   const std::shared_ptr<const BaseLadder>& ladder() const { return decoding_.ladder; }
   /// True if there is a draft that scores every row of its head in every step.
@@ -82,6 +86,7 @@ class Session {
   ThreadPool pool_;
   SamplingParams sampling_;
   std::unique_ptr<Models> models_;
+  std::optional<GrammarSpec> grammar_;
   std::unique_ptr<GrammarCompiler> grammars_;  // null: no grammar is requested
   std::vector<Request> requests_;
   DecodingOptions decoding_;

@@ -1,15 +1,19 @@
 #include "cli/transcript.h"
 
+#include <utility>
+
 namespace shortlist {
 
 Chat Transcript::chat() const {
   Chat chat;
   chat.messages = nlohmann::ordered_json::array();
-  const auto add = [&chat](const char* role, const std::string& text) {
-    chat.messages.push_back({{"role", role}, {"content", text}});
-  };
-  if (!system_.empty()) add("system", system_);
-  for (size_t i = 0; i < turns_.size(); ++i) add(i % 2 == 0 ? "user" : "assistant", turns_[i]);
+  if (!system_.empty()) chat.messages.push_back({{"role", "system"}, {"content", system_}});
+  for (size_t i = 0; i < turns_.size(); ++i) {
+    nlohmann::ordered_json message = {{"role", i % 2 == 0 ? "user" : "assistant"},
+                                      {"content", turns_[i].content}};
+    if (!turns_[i].reasoning.empty()) message["reasoning_content"] = turns_[i].reasoning;
+    chat.messages.push_back(std::move(message));
+  }
   return chat;
 }
 

@@ -2,6 +2,7 @@
 #define SHORTLIST_CLI_TRANSCRIPT_H_
 
 #include <string>
+#include <vector>
 
 #include "text/chat/chat_template.h"
 
@@ -20,7 +21,11 @@ class Transcript {
 
   /// The next message is the user's.
   bool is_users_turn() const { return turns_.size() % 2 == 0; }
-  void Add(const std::string& text) { turns_.push_back(text); }
+  void Add(const std::string& text) { turns_.push_back({.content = text}); }
+  /// Adds the assistant's message. Its reasoning is for templates that show it again.
+  void AddAnswer(const std::string& text, const std::string& reasoning) {
+    turns_.push_back({.content = text, .reasoning = reasoning});
+  }
   /// Removes the last message. Precondition: there is one besides the system message.
   void DropLast() { turns_.pop_back(); }
 
@@ -28,8 +33,13 @@ class Transcript {
   Chat chat() const;
 
  private:
+  struct Turn {
+    std::string content;
+    std::string reasoning = {};
+  };
+
   std::string system_;
-  std::vector<std::string> turns_;
+  std::vector<Turn> turns_;
 };
 
 }  // namespace shortlist

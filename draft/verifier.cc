@@ -83,7 +83,9 @@ int64_t Verifier::Verify(Sequence& sequence, const DraftedChain& chain, const Ta
     const bool accepted = j < num_drafted && *choice == tokens[j];
     TokenInfo& info = sequence.token_infos.emplace_back();
     if (num_drafted > 0) {
-      info.origin = accepted          ? TokenOrigin::kAccepted
+      const TokenOrigin agreed =
+          accepted && chain.IsForced(j) ? TokenOrigin::kForced : TokenOrigin::kAccepted;
+      info.origin = accepted          ? agreed
                     : j < num_drafted ? TokenOrigin::kCorrection
                                       : TokenOrigin::kBonus;
     }

@@ -65,6 +65,7 @@ absl::StatusOr<std::shared_ptr<const TokenConstraint>> GrammarCompiler::Compile(
   if (auto known = Find(key)) return known;
   SHORTLIST_RETURN_IF_ERROR(CheckUsed());
   absl::StatusOr<std::shared_ptr<const Grammar>> made = MakeGrammar(spec);
+  if (absl::IsInvalidArgument(made.status())) return made.status();  // with TagErrorOf()
   if (!made.ok()) return absl::InvalidArgumentError(std::string(made.status().message()));
   std::shared_ptr<const Grammar> grammar = *std::move(made);
   auto sets = std::make_shared<TokenSets>(std::move(grammar), heads_);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/excerpt.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 
 namespace shortlist {
@@ -24,21 +24,18 @@ constexpr size_t kMinIndexedMembers = 16;
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
-std::optional<int> HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
-  return std::nullopt;
-}
-
 /// Replaces %XX by the byte.
 std::string DecodePercent(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
-    const auto high = i + 2 < text.size() && text[i] == '%' ? HexValue(text[i + 1]) : std::nullopt;
-    const auto low = high.has_value() ? HexValue(text[i + 2]) : std::nullopt;
-    decoded += low.has_value() ? static_cast<char>(*high * 16 + *low) : text[i];
-    if (low.has_value()) i += 2;
+    const bool is_escape = i + 2 < text.size() && text[i] == '%' &&
+                           HexDigitValue(text[i + 1]) >= 0 && HexDigitValue(text[i + 2]) >= 0;
+    if (is_escape) {
+      decoded += static_cast<char>(HexDigitValue(text[i + 1]) * 16 + HexDigitValue(text[i + 2]));
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
   }
   return decoded;
 }

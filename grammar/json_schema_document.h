@@ -30,7 +30,7 @@ class SchemaDocument {
  public:
   static constexpr size_t kMaxBytes = 1 << 20;
   static constexpr int kMaxDepth = 128;  // nesting of the schema's JSON
-  static constexpr int64_t kMaxSteps = 1'000'000;
+  static constexpr int64_t kMaxSteps = 200'000;
 
   /// `root` must outlive this object. InvalidArgument if it exceeds a bound.
   static absl::StatusOr<SchemaDocument> Create(const nlohmann::ordered_json& root);

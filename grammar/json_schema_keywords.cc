@@ -17,12 +17,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 23> kAnnotations = {
+constexpr std::array<std::string_view, 24> kAnnotations = {
     "$anchor",          "$comment",    "$defs",           "$dynamicAnchor",   "$id",
     "$schema",          "$vocabulary", "contentEncoding", "contentMediaType", "contentSchema",
     "default",          "definitions", "deprecated",      "description",      "discriminator",
     "enumDescriptions", "enumNames",   "example",         "examples",         "markdownDescription",
-    "readOnly",         "title",       "writeOnly"};
+    "nullable",         "readOnly",    "title",           "writeOnly"};
 
 struct Keyword {
   std::string_view name;
@@ -153,7 +153,10 @@ absl::StatusOr<JsonTypes> TypesOf(const SchemaDocument& document, Schema schema)
     }
     types |= *named;
   }
-  return types;
+  const Schema nullable = Find(schema, "nullable");
+  if (nullable == nullptr || nullable->is_null()) return types;
+  if (!nullable->is_boolean()) return document.Error(schema, "nullable", "not true or false");
+  return nullable->get<bool>() ? types | kNullType : types;
 }
 
 bool IsAnnotation(std::string_view keyword) {

@@ -29,6 +29,7 @@ using JsonTypes = uint8_t;  // of JsonType
 JsonTypes TypeOf(const nlohmann::ordered_json& value);
 
 /// Returns what the keyword `type` of `schema` (an object) allows; kAnyType without it.
+/// OpenAPI 3.0's `nullable` adds null to a type.
 absl::StatusOr<JsonTypes> TypesOf(const SchemaDocument& document, Schema schema);
 
 /// True for keywords that do not decide which values are valid, and for "x-...".

@@ -1,10 +1,10 @@
 #include "grammar/regex_syntax.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "grammar/expressions.h"
@@ -26,13 +26,6 @@ CharClass WhiteSpace() {
 
 bool IsDigit(uint32_t c) { return c >= '0' && c <= '9'; }
 bool IsAsciiLetter(uint32_t c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
-
-std::optional<uint32_t> HexValue(char c) {
-  if (IsDigit(static_cast<unsigned char>(c))) return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
-  return std::nullopt;
-}
 
 /// What an escape stands for: one code point, or a class such as \d.
 struct Escaped {
@@ -317,8 +310,8 @@ class Parser {
     if (Skip("{")) {
       uint32_t value = 0;
       const size_t first_digit = next_;
-      while (!AtEnd() && HexValue(pattern_[next_]).has_value()) {
-        value = value * 16 + *HexValue(pattern_[next_++]);
+      while (!AtEnd() && HexDigitValue(pattern_[next_]) >= 0) {
+        value = value * 16 + HexDigitValue(pattern_[next_++]);
         if (value > kMaxCodePoint) return RegexError(begin, "no code point");
       }
       if (next_ == first_digit || !Skip("}")) return RegexError(begin, "expected \\u{H...}");
@@ -335,11 +328,11 @@ class Parser {
   absl::StatusOr<uint32_t> ParseHex(size_t begin, size_t num_digits) {
     uint32_t value = 0;
     for (size_t i = 0; i < num_digits; ++i) {
-      const auto digit = AtEnd() ? std::nullopt : HexValue(pattern_[next_]);
-      if (!digit.has_value()) {
+      const int digit = AtEnd() ? -1 : HexDigitValue(pattern_[next_]);
+      if (digit < 0) {
         return RegexError(begin, absl::StrCat("expected ", num_digits, " hexadecimal digits"));
       }
-      value = value * 16 + *digit;
+      value = value * 16 + digit;
       ++next_;
     }
     return value;

@@ -2,19 +2,39 @@
 
 #include <algorithm>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/excerpt.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
+#include "grammar/structural_tag.h"
 
 namespace shortlist {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+// The parts of a TagError in a status.
+constexpr char kPointer[] = "shortlist/tag_pointer";
+constexpr char kReason[] = "shortlist/tag_reason";
+
+}  // namespace
+
 absl::Status TagPart::Error(const std::string& message) const {
-  return absl::InvalidArgumentError(
+  absl::Status status = absl::InvalidArgumentError(
       absl::StrCat("structural tag, ", Excerpt(pointer_), ": ", message));
+  status.SetPayload(kPointer, absl::Cord(pointer_.substr(1)));  // without "#"
+  status.SetPayload(kReason, absl::Cord(message));
+  return status;
+}
+
+std::optional<TagError> TagErrorOf(const absl::Status& status) {
+  const auto pointer = status.GetPayload(kPointer);
+  const auto reason = status.GetPayload(kReason);
+  if (!pointer.has_value() || !reason.has_value()) return std::nullopt;
+  return TagError{std::string(*pointer), std::string(*reason)};
 }
 
 std::string TagPart::Dump() const {
@@ -113,6 +133,28 @@ absl::StatusOr<int64_t> TagPart::Count(const char* name, int64_t lowest) const {
     }
   }
   return member.Error(absl::StrCat("an integer in [", lowest, ", ", kHighest, "] is wanted"));
+}
+
+ordered_json TagFormatOf(const GrammarSpec& spec) {
+  switch (spec.kind) {
+    case GrammarSpec::Kind::kJsonSchema:
+      return {{"type", "json_schema"}, {"json_schema", spec.schema}};
+    case GrammarSpec::Kind::kJsonObject:
+      return {{"type", "json_schema"}, {"json_schema", {{"type", "object"}}}};
+    case GrammarSpec::Kind::kRegex:
+      return {{"type", "regex"}, {"pattern", spec.text}};
+    case GrammarSpec::Kind::kEbnf:
+      return {{"type", "grammar"}, {"grammar", spec.text}};
+    case GrammarSpec::Kind::kStructuralTag:
+      return spec.schema["format"];
+    case GrammarSpec::Kind::kChoice:
+      break;
+  }
+  ordered_json texts = ordered_json::array();
+  for (const std::string& choice : spec.choices) {
+    texts.push_back({{"type", "const_string"}, {"value", choice}});
+  }
+  return {{"type", "or"}, {"elements", std::move(texts)}};
 }
 
 }  // namespace shortlist

@@ -23,6 +23,7 @@ struct PngReader {
   const char* bytes = nullptr;
   size_t size = 0;
   size_t at = 0;
+  int64_t num_rows = kMaxPixels;
   png_structp png = nullptr;
   png_infop info = nullptr;
   char message[128] = "out of memory";
@@ -43,8 +44,17 @@ struct PngReader {
 
 void Ignore(png_structp, png_const_charp) {}
 
+/// True after the last row of the last pass.
+bool HasAllRows(const PngReader& reader) {
+  constexpr int kNumInterlacedPasses = 7;
+  return png_get_current_row_number(reader.png) >= reader.num_rows ||
+         png_get_current_pass_number(reader.png) >= kNumInterlacedPasses;
+}
+
 void Read(png_structp png, png_bytep out, size_t size) {
   auto& reader = *static_cast<PngReader*>(png_get_io_ptr(png));
+  // libpng unpacks what follows the last row, up to a thousand times the size of the file.
+  if (HasAllRows(reader)) png_error(png, "more than the rows");
   if (size > reader.size - reader.at) png_error(png, "truncated");
   std::memcpy(out, reader.bytes + reader.at, size);
   reader.at += size;
@@ -97,20 +107,16 @@ bool Prepare(PngReader& reader, bool is_deep_grey) {
 
 /// An error after the last row is ignored: libpng looks for the end of the packed bytes, PIL does
 /// not.
-bool ReadRows(PngReader& reader, uint8_t* rows, int64_t stride, int64_t num_rows,
-              size_t row_bytes) {
-  constexpr int kNumInterlacedPasses = 7;
-  if (setjmp(png_jmpbuf(reader.png)) != 0) {
-    return png_get_current_row_number(reader.png) >= num_rows ||
-           png_get_current_pass_number(reader.png) >= kNumInterlacedPasses;
-  }
+bool ReadRows(PngReader& reader, uint8_t* rows, int64_t stride, size_t row_bytes) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return HasAllRows(reader);
   const int num_passes = png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);
   if (png_get_rowbytes(reader.png, reader.info) != row_bytes) {
     png_error(reader.png, "rows of an unknown kind");
   }
   for (int pass = 0; pass < num_passes; ++pass) {
-    for (int64_t y = 0; y < num_rows; ++y) png_read_row(reader.png, rows + y * stride, nullptr);
+    for (int64_t y = 0; y < reader.num_rows; ++y)
+      png_read_row(reader.png, rows + y * stride, nullptr);
   }
   return true;
 }
@@ -157,9 +163,8 @@ absl::StatusOr<Picture> DecodePng(std::string_view bytes) {
   const int64_t stride = picture.width * (layout.has_alpha ? 4 : 3);
   picture.rgb.resize(static_cast<size_t>(stride * picture.height));
   const auto row_bytes = static_cast<size_t>(layout.is_deep_grey ? picture.width * 2 : stride);
-  if (!ReadRows(reader, picture.rgb.data(), stride, picture.height, row_bytes)) {
-    return reader.Error();
-  }
+  reader.num_rows = picture.height;
+  if (!ReadRows(reader, picture.rgb.data(), stride, row_bytes)) return reader.Error();
   for (int64_t y = 0; layout.is_deep_grey && y < picture.height; ++y) {
     DeepGreyToRgb(picture.rgb.data() + y * stride, picture.width);
   }

@@ -14,9 +14,14 @@ namespace shortlist {
 enum class TokenOrigin : uint8_t {
   kPlain,       // nothing was drafted in its step
   kAccepted,    // drafted, and the target agreed
+  kForced,      // likewise, where the constraint allowed no other token
   kCorrection,  // from the target, in place of a drafted token
   kBonus,       // from the target, after all drafted tokens were accepted
 };
+
+inline bool WasAccepted(TokenOrigin origin) {
+  return origin == TokenOrigin::kAccepted || origin == TokenOrigin::kForced;
+}
 
 /// Information about one emitted token, in addition to its id.
 struct TokenInfo {

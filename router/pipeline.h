@@ -49,8 +49,8 @@ class Pipeline {
     std::function<bool()> idle;
   };
 
-  /// How long it takes to prepare a request. Those that may be slow (a grammar is compiled) wait
-  /// for each other only.
+  /// How long it takes to prepare a request. Those that may be slow (a grammar is compiled, a
+  /// picture is decoded) wait for each other only.
   enum class Pace { kQuick, kMayBeSlow };
 
   struct Options {

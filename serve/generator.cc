@@ -384,7 +384,7 @@ GenerationEvent GeneratorImpl::ToEvent(BatchTokenIdOut::Row& row, LiveRequest& l
   int64_t num_accepted = 0;
   for (size_t i = 0; i < row.token_ids.size(); ++i) {
     TokenInfo& info = row.token_infos[i];
-    if (info.origin == TokenOrigin::kAccepted) ++num_accepted;
+    if (WasAccepted(info.origin)) ++num_accepted;
     std::string piece = live.text->Append(row.token_ids[i], event.text);
     event.tokens.push_back({row.token_ids[i], std::move(piece), std::move(info)});
   }

@@ -290,6 +290,8 @@ absl::Status LiveEncoding::SendChunk() {
   int64_t num_tokens = 0;
   for (size_t i = 0; i < count; ++i) num_tokens += NumTokens(first[static_cast<int64_t>(i)]);
   under_way_.emplace(num_sent_, live);  // before the steps that cannot be undone
+  const Pipeline::Pace pace =
+      first->picture.empty() ? Pipeline::Pace::kQuick : Pipeline::Pace::kMayBeSlow;
   std::move(first, first + static_cast<int64_t>(count), std::back_inserter(chunk->inputs));
   const absl::Status status = registry_->pipeline->Submit(
       live, client_,
@@ -300,7 +302,8 @@ absl::Status LiveEncoding::SendChunk() {
         message.client = client;
         message.num_before = num_before;
         return message;
-      });
+      },
+      pace);
   if (!status.ok()) {
     std::move(chunk->inputs.begin(), chunk->inputs.end(), first);
     under_way_.erase(num_sent_);

@@ -1,40 +1,20 @@
 #include "serve/shared_grammar.h"
 
 #include "absl/strings/str_cat.h"
+#include "grammar/structural_tag.h"
 #include "serve/http/api_error.h"
 
 namespace shortlist {
 
-namespace {
-
-/// An error of a structural tag: where the document is wrong, and what is wrong there.
-struct TagError {
-  std::string pointer, reason;
-};
-
-/// Returns the parts of "structural tag, #/format: reason"; empty ones if the message is no such.
-TagError ReadTagError(const std::string& message) {
-  const std::string begin = "structural tag, #";
-  const size_t end = message.find(": ");
-  if (!message.starts_with(begin) || end == std::string::npos) return {};
-  return {message.substr(begin.size(), end - begin.size()), message.substr(end + 2)};
-}
-
-}  // namespace
-
 /// The error with the field that it is about.
 absl::Status SharedGrammar::Named(const absl::Status& status) const {
   std::string field = field_, message(status.message());
-  if (const TagError error = ReadTagError(message); field_of_ && !error.pointer.empty()) {
-    try {
-      const nlohmann::ordered_json::json_pointer pointer(error.pointer);
-      const std::string found =
-          spec_.schema.contains(pointer) ? field_of_(spec_.schema.at(pointer)) : "";
-      if (!found.empty()) {
-        field = found;
-        message = error.reason;
-      }
-    } catch (const nlohmann::ordered_json::exception&) {  // a pointer that was cut
+  if (const std::optional<TagError> error = TagErrorOf(status); error && field_of_) {
+    const std::string found =
+        field_of_(spec_.schema.at(nlohmann::ordered_json::json_pointer(error->pointer)));
+    if (!found.empty()) {
+      field = found;
+      message = error->reason;
     }
   }
   return WithParam(absl::InvalidArgumentError(absl::StrCat(field, ": ", message)), field);

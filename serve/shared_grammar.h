@@ -28,6 +28,8 @@ class SharedGrammar {
   /// Errors of a schema in a structural tag name this member. Precondition as below.
   void SetFieldOf(FieldOf field_of) { field_of_ = std::move(field_of); }
 
+  const std::string& field() const { return field_; }
+
   /// What the output must follow. Precondition of both: Compile() was not called yet.
   const GrammarSpec& spec() const { return spec_; }
   void Replace(GrammarSpec spec) { spec_ = std::move(spec); }

@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "serve/http/message.h"
@@ -23,12 +23,6 @@ constexpr size_t kMaxQueryParameters = 100;
 
 bool IsLowerHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = absl::ascii_tolower(static_cast<unsigned char>(c));
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_space) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -36,8 +30,8 @@ absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_sp
       decoded += plus_is_space && text[i] == '+' ? ' ' : text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+    const int high = i + 2 < text.size() ? HexDigitValue(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? HexDigitValue(text[i + 2]) : -1;
     if (high < 0 || low < 0 || 16 * high + low == 0) {
       return absl::InvalidArgumentError("the request target has a broken percent escape");
     }

@@ -312,7 +312,7 @@ awaitable<absl::Status> Complete(const Service& service, const HttpRequest& http
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
   if (asked->ignores_effort) NoteIgnored("reasoning_effort", response);
-  if (asked->plan.tools_ignored) NoteIgnored("tools", response);
+  asked->plan.NoteIgnoredFields(response);
   ChatReply reply(service, *asked);
   absl::Status status = co_await reply.Run(std::move(asked->requests), http.client, response);
   co_return status;

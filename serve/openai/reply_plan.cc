@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "grammar/grammar_spec.h"
+#include "grammar/structural_tag.h"
+#include "serve/http/unknown_fields.h"
 #include "serve/shared_grammar.h"
 #include "text/reply/tool_tag.h"
 
@@ -13,29 +15,6 @@ namespace shortlist {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// Returns the structural tag's format for the outputs of `spec`.
-ordered_json TagOf(const GrammarSpec& spec) {
-  switch (spec.kind) {
-    case GrammarSpec::Kind::kJsonSchema:
-      return {{"type", "json_schema"}, {"json_schema", spec.schema}};
-    case GrammarSpec::Kind::kJsonObject:
-      return {{"type", "json_schema"}, {"json_schema", {{"type", "object"}}}};
-    case GrammarSpec::Kind::kRegex:
-      return {{"type", "regex"}, {"pattern", spec.text}};
-    case GrammarSpec::Kind::kEbnf:
-      return {{"type", "grammar"}, {"grammar", spec.text}};
-    case GrammarSpec::Kind::kStructuralTag:
-      return spec.schema["format"];
-    case GrammarSpec::Kind::kChoice:
-      break;
-  }
-  ordered_json texts = ordered_json::array();
-  for (const std::string& choice : spec.choices) {
-    texts.push_back({{"type", "const_string"}, {"value", choice}});
-  }
-  return {{"type", "or"}, {"elements", std::move(texts)}};
-}
 
 /// Returns where replies to `chat` begin. A short chat with the same variables shows it: templates
 /// open reasoning, or rule it out, by these and by their generation prompt.
@@ -99,12 +78,18 @@ void SetGrammar(const ReplyPlan& plan, const Chat& chat, const ToolChoice& choic
     calls = tag["format"];
   }
   if (may_call) NameTools(chat, rule, *request.grammar);
-  request.grammar->Replace({.kind = GrammarSpec::Kind::kStructuralTag,
-                            .schema = AnswerTag(format, plan.parser.start, TagOf(spec), calls),
-                            .compact = spec.compact});
+  request.grammar->Replace(
+      {.kind = GrammarSpec::Kind::kStructuralTag,
+       .schema = AnswerTag(format, plan.parser.start, TagFormatOf(spec), calls),
+       .compact = spec.compact});
 }
 
 }  // namespace
+
+void ReplyPlan::NoteIgnoredFields(HttpResponse& response) const {
+  if (tools_ignored) NoteIgnored("tools", response);
+  if (!ignored_grammar.empty()) NoteIgnored(ignored_grammar, response);
+}
 
 ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& choice,
                     JsonFields& fields, GenerateRequest& request) {
@@ -115,7 +100,10 @@ ReplyPlan PlanReply(const Service& service, const Chat& chat, const ToolChoice& 
   const Generator::Options& options = service.generator->options();
   plan.parser.start = StartOf(format, *options.prompt_encoder, chat);
   // Clients send a format with required calls too: such a reply has no text that could follow it.
-  if (choice.is_required) request.grammar = nullptr;
+  if (choice.is_required && request.grammar != nullptr) {
+    plan.ignored_grammar = request.grammar->field();
+    request.grammar = nullptr;
+  }
   plan.tools_ignored =
       choice.has_calls() && !choice.is_required && format.tools == ToolFormat::kNone;
   if (!fields.status().ok()) return plan;

@@ -1,8 +1,11 @@
 #ifndef SHORTLIST_SERVE_OPENAI_REPLY_PLAN_H_
 #define SHORTLIST_SERVE_OPENAI_REPLY_PLAN_H_
 
+#include <string>
+
 #include "serve/generator.h"
 #include "serve/http/json_fields.h"
+#include "serve/http/message.h"
 #include "serve/openai/tools.h"
 #include "serve/service.h"
 #include "text/chat/chat_template.h"
@@ -19,6 +22,10 @@ struct ReplyPlan {
   bool is_required = false;      // the reply is calls and no text besides reasoning
   bool is_named = false;         // the request names the tool to be called
   bool tools_ignored = false;    // tools may be called, but the model's format is not known
+  std::string ignored_grammar;   // the request's field of a grammar without effect; empty: none
+
+  /// Notes the fields without effect in the head of the reply.
+  void NoteIgnoredFields(HttpResponse& response) const;
 
   /// True if the reply's usage counts reasoning tokens.
   bool counts_reasoning() const {

@@ -184,7 +184,7 @@ awaitable<absl::Status> Respond(const Service& service, const HttpRequest& http,
   if (!asked.ok()) co_return asked.status();
   http.DropBody();
   if (asked->ignores_effort) NoteIgnored("reasoning.effort", response);
-  if (asked->plan.tools_ignored) NoteIgnored("tools", response);
+  asked->plan.NoteIgnoredFields(response);
   std::vector<GenerateRequest> requests;
   requests.push_back(std::move(asked->request));
   absl::StatusOr<std::unique_ptr<Generation>> generation =

@@ -16,6 +16,7 @@ const TERMS = {
   "similarity": "Cosine of the angle between two vectors: 1 for the same direction.",
   "dimensions": "Numbers in the vector of a text.",
   "accepted": "Drafted, and the target model agreed.",
+  "forced": "Drafted without a pass, because the grammar allowed no other text, and the target model agreed.",
   "correction": "The target model's own token, where it did not agree with the drafted one.",
   "bonus": "The target model's own token after a draft that it accepted as a whole.",
   "escape": "A token that the draft could not have proposed: it is outside the active vocabulary, the request's own rows and the successors of the token before.",

@@ -3,6 +3,7 @@
 const ORIGINS = {
   plain: "nothing was drafted for it",
   accepted: "drafted and accepted",
+  forced: "forced by the grammar",
   correction: "correction",
   bonus: "bonus",
 };
@@ -15,6 +16,7 @@ function showLegend() {
   const item = (kind, word) => element("li", {}, term(word, "token " + kind),
     counts.all ? ` ${counts[kind] ?? 0} (${Math.round(100 * (counts[kind] ?? 0) / counts.all)} %)` : "");
   const kinds = ["accepted", "correction", "bonus", "escape"].map((kind) => item(kind, kind));
+  if (counts.forced) kinds.splice(1, 0, item("forced", "forced"));
   if (counts.plain) kinds.push(item("plain", "not drafted for"));
   $("legend").hidden = !drafts || encodes();
   $("legend").replaceChildren(...kinds);
@@ -95,6 +97,7 @@ const encodes = () => mode() === "embed" || mode() === "rerank";
 const number = (id) => $(id).valueAsNumber;
 
 /// The lines that hold something; \n and \t in them as a program writes them.
+const schema = () => $("schema").value.trim();
 const stops = () => $("stop").value.split("\n").filter(Boolean)
   .map((line) => line.replaceAll("\\n", "\n").replaceAll("\\t", "\t"));
 
@@ -150,6 +153,7 @@ function openOutput(prompt) {
 async function generateBody(prompt, signal) {
   const sampling_params = { max_new_tokens: number("max_new_tokens"), temperature: number("temperature"),
     top_p: number("top_p"), sampling_seed: number("seed"), stop: stops() };
+  if (schema()) sampling_params.json_schema = schema();
   const body = { stream: true, return_token_infos: true, return_logprob: true, sampling_params };
   if (!inChat()) return { ...body, text: prompt };
   const [ids, info] = await Promise.all([
@@ -333,6 +337,7 @@ function requestOfClients() {
   Object.assign(body, { max_tokens: number("max_new_tokens"), temperature: number("temperature"), seed: number("seed") });
   if (number("top_p") !== 1) body.top_p = number("top_p");
   if (stops().length) body.stop = stops();
+  if (schema()) body.json_schema = schema();
   return [inChat() ? "/v1/chat/completions" : "/v1/completions", body];
 }
 

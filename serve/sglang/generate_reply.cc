@@ -37,6 +37,8 @@ const char* Name(TokenOrigin origin) {
       return "plain";
     case TokenOrigin::kAccepted:
       return "accepted";
+    case TokenOrigin::kForced:
+      return "forced";
     case TokenOrigin::kCorrection:
       return "correction";
     case TokenOrigin::kBonus:

@@ -17,6 +17,7 @@ namespace shortlist {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 const char kTemplate[] =
     "{{ bos_token }}{% for m in messages %}{% if m.content == 'no' %}{{ raise_exception('not no') "
@@ -71,6 +72,37 @@ TEST_F(ChatTest, ReplyContinuesRenderedConversation) {
     ASSERT_TRUE(chat.status.ok()) << chat.status;
     EXPECT_EQ(chat.out, first_answer + second_answer);
   }
+}
+
+TEST_F(ChatTest, ReasoningIsNotPartOfOutput) {
+  dir_.Write("m/chat_template.jinja",
+             "{{ bos_token }}{% for m in messages %} [{{ m.role }}] "
+             "{{ m.content.split('</think>')[-1] }}{% if m.reasoning_content %} ({{ "
+             "m.reasoning_content }}){% endif %}{{ '\\n' }}{% endfor %} [assistant]<think>");
+  const Args limit = {"--max-new-tokens", "12"};
+  testing::internal::CaptureStderr();
+  const Outcome chat = Run(limit, "The map\nMore\n");
+  const std::string reasoning = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(chat.status.ok()) << chat.status;
+  EXPECT_EQ(chat.out, "\n\n");
+  const std::string first = "<s> [user] The map\n [assistant]";
+  std::string thought = Continuation(first + "<think>", limit);
+  thought = thought.substr(thought.find_first_not_of(" \n"));
+  EXPECT_TRUE(reasoning.starts_with(thought.substr(0, thought.size() - 1))) << reasoning;
+}
+
+TEST_F(ChatTest, GrammarAppliesAfterReasoning) {
+  dir_.Write("m/chat_template.jinja",
+             "{{ bos_token }}{% for m in messages %} [{{ m.role }}] {{ m.content }}\n{% endfor %} "
+             "[assistant]<think>{# </think> #}");
+  testing::internal::CaptureStderr();
+  const Outcome chat = Run(
+      {"--regex", "[a-c]{3,5}", "--max-new-tokens", "200", "--temperature", "0.9"}, "The map\n");
+  const std::string reasoning = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(chat.status.ok()) << chat.status;
+  // The demo model does not know the mark that ends reasoning. It is cut within, or answers.
+  EXPECT_THAT(chat.out, MatchesRegex("([a-c]{0,5})?\n"));
+  EXPECT_GT(reasoning.size(), 6u);
 }
 
 TEST_F(ChatTest, CommandsStartNewConversations) {

@@ -165,6 +165,20 @@ TEST_F(ForcedTextTest, ContinuesAfterModelTokens) {
   EXPECT_EQ(drafted->stats.num_constrained(), 54);  // with the target's own
   EXPECT_EQ(drafted->stats.num_covered, 18);
   EXPECT_EQ(drafted->stats.num_escapes(), 0);
+  // After the prompt's token and the 8 tokens of each step comes the target's own.
+  ASSERT_EQ(std::ssize(drafted->token_infos), 73);
+  int64_t num_forced = 0;
+  for (int64_t i = 1; i <= 72; ++i) {
+    const TokenOrigin origin = drafted->token_infos[i].origin;
+    if (i % 9 == 0) {
+      EXPECT_EQ(origin, TokenOrigin::kBonus) << i;
+    } else {
+      const bool may_be_any = i % 4 == 0;  // output 0 comes from the script's first set
+      EXPECT_EQ(origin, may_be_any ? TokenOrigin::kAccepted : TokenOrigin::kForced) << i;
+      num_forced += origin == TokenOrigin::kForced;
+    }
+  }
+  EXPECT_EQ(num_forced, drafted->stats.num_forced);
 }
 
 TEST_F(ForcedTextTest, IsDraftedWithoutADrafterUpToTheModelsToken) {

@@ -29,6 +29,20 @@ TEST(JsonSchemaTest, Types) {
   ExpectError("[1]", "neither an object nor a boolean");
 }
 
+TEST(JsonSchemaTest, NullableAddsNullToType) {
+  ExpectExactly(R"({"type": "integer", "nullable": true})", {"0", "null"}, {"1.0", "true"});
+  ExpectExactly(R"({"type": "integer", "nullable": false})", {"0"}, {"null"});
+  ExpectExactly(R"({"type": "string", "nullable": true, "enum": ["a", null]})", {"\"a\"", "null"},
+                {"\"b\""});
+  // As in OpenAPI: without a type it has no effect, and it does not extend an enum.
+  ExpectExactly(R"({"nullable": false})", {"null", "1"}, {});
+  ExpectExactly(R"({"type": "integer", "nullable": null})", {"0"}, {"null"});
+  ExpectError(R"({"type": "null", "nullable": true, "enum": ["a"]})", "no value");
+  ExpectExactly(R"({"type": ["number", "null"], "not": {"type": "integer", "nullable": true}})",
+                {"1.5"}, {"1", "null"});
+  ExpectError(R"({"type": "string", "nullable": "yes"})", "\"nullable\": not true or false");
+}
+
 TEST(JsonSchemaTest, WhiteSpaceIsBounded) {
   const std::string_view schema = R"({"properties": {"a": {"type": "array"}}, "type": "object"})";
   ExpectExactly(schema, {"{\n  \"a\": [\n    1,\n    2\n  ]\n}", "{}"}, {" {}", "{} "});

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "text/jinja/text.h"
 
@@ -17,13 +18,6 @@ constexpr auto npos = std::string::npos;
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
-
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// Converts line ends to "\n", and drops one at the end.
 std::string NormalizeLineEnds(std::string_view source) {
@@ -329,7 +323,7 @@ class Lexer {
     } else {
       const size_t num_digits = c == 'x' ? 2 : c == 'u' ? 4 : 8;
       for (size_t k = 1; k <= num_digits; ++k) {
-        const int digit = i + k < end ? HexDigit(source_[i + k]) : -1;
+        const int digit = i + k < end ? HexDigitValue(source_[i + k]) : -1;
         if (digit < 0) return Error("a truncated escape in a string");
         code = code << 4 | static_cast<char32_t>(digit);
       }

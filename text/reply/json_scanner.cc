@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "text/reply/mark_finder.h"
 
@@ -79,13 +80,6 @@ void AppendAsUtf8(uint32_t code_point, std::string& text) {
       text += static_cast<char>(0x80 | (code_point >> (6 * i) & 0x3F));
     }
   }
-}
-
-int HexDigitValue(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 void AppendJsonEscaped(std::string_view text, std::string& json) {

@@ -81,9 +81,6 @@ class JsonStringReader {
 /// Appends `code_point` in UTF-8; U+FFFD for what is no Unicode scalar value.
 void AppendAsUtf8(uint32_t code_point, std::string& text);
 
-/// Value of a hexadecimal digit, -1 for other characters.
-int HexDigitValue(char c);
-
 /// Appends `text` as the inside of a JSON string.
 void AppendJsonEscaped(std::string_view text, std::string& json);
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hex.h"
+
 namespace shortlist {
 namespace {
 

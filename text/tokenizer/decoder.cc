@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/excerpt.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "nlohmann/json.hpp"
@@ -46,15 +47,9 @@ std::string ReplaceMatches(const Pattern& pattern, std::string token, const std:
   return status.ok() ? out.append(token, done) : token;
 }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char upper = static_cast<char>(c & ~0x20);
-  return upper >= 'A' && upper <= 'F' ? upper - 'A' + 10 : -1;
-}
-
 std::string ReadByteToken(std::string token, bool) {
   if (!IsByteToken(token)) return token;
-  return std::string(1, static_cast<char>(HexDigit(token[3]) * 16 + HexDigit(token[4])));
+  return std::string(1, static_cast<char>(HexDigitValue(token[3]) * 16 + HexDigitValue(token[4])));
 }
 
 /// Cleans up English text, token by token, with the rules of the reference implementation.
@@ -202,7 +197,7 @@ class Parser {
 
 bool IsByteToken(std::string_view token) {
   return token.size() == 6 && token.starts_with("<0x") && token[5] == '>' &&
-         HexDigit(token[3]) >= 0 && HexDigit(token[4]) >= 0;
+         HexDigitValue(token[3]) >= 0 && HexDigitValue(token[4]) >= 0;
 }
 
 absl::StatusOr<std::string> TokenDecoder::Read(std::string_view token, bool first) const {

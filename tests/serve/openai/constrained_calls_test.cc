@@ -69,6 +69,8 @@ TEST_F(ConstrainedCallsTest, FormatHasNoEffectOnRequiredCalls) {
     body["tool_choice"] = choice;
     EXPECT_EQ(Choice(body)["message"]["tool_calls"].size(), 1u);
   }
+  const HttpReply noted = Connect().Post("/v1/chat/completions", body);
+  EXPECT_EQ(noted.headers.at("x-ignored-fields"), "response_format");
   const json response = {
       {"input", "Tide?"},
       {"tools", {{{"type", "function"}, {"name", "tide"}, {"parameters", json::object()}}}},
