@@ -1,4 +1,9 @@
+#include <zlib.h>
+
+#include <cstdint>
+#include <ctime>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "gmock/gmock.h"
@@ -68,6 +73,48 @@ TEST(BrokenPictureTest, PngMayEndAfterPixels) {
   const auto without_end = DecodePicture(png.substr(0, png.size() - 12));
   ASSERT_TRUE(whole.ok() && without_end.ok());
   EXPECT_EQ(without_end->rgb, whole->rgb);
+}
+
+std::string PngChunk(const std::string& type, const std::string& data) {
+  const auto number = [](uint32_t value) {
+    std::string bytes(4, '\0');
+    for (int i = 0; i < 4; ++i) bytes[i] = static_cast<char>(value >> (24 - 8 * i));
+    return bytes;
+  };
+  const std::string body = type + data;
+  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(body.data()), body.size());
+  return number(static_cast<uint32_t>(data.size())) + body + number(static_cast<uint32_t>(sum));
+}
+
+double ThreadSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// 64 MB of zeros after the one pixel.
+TEST(BrokenPictureTest, SurplusDataIsNotUnpacked) {
+  const std::string zeros(64 << 20, '\0');
+  uLongf packed_size = compressBound(zeros.size());
+  std::string packed(packed_size, '\0');
+  ASSERT_EQ(compress2(reinterpret_cast<Bytef*>(packed.data()), &packed_size,
+                      reinterpret_cast<const Bytef*>(zeros.data()), zeros.size(), /*level=*/1),
+            Z_OK);
+  packed.resize(packed_size);
+  const std::string header("\0\0\0\1\0\0\0\1\x08\2\0\0\0", 13);
+  const std::string png = "\x89PNG\r\n\x1a\n" + PngChunk("IHDR", header) +
+                          PngChunk("IDAT", packed) + PngChunk("IEND", "");
+  const double begin = ThreadSeconds();
+  const auto picture = DecodePicture(png);
+  const double decode_seconds = ThreadSeconds() - begin;
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->rgb, std::vector<uint8_t>(3, 0));
+  std::string unpacked(zeros.size(), '\0');
+  uLongf unpacked_size = unpacked.size();
+  ASSERT_EQ(uncompress(reinterpret_cast<Bytef*>(unpacked.data()), &unpacked_size,
+                       reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
+            Z_OK);
+  EXPECT_LT(decode_seconds, (ThreadSeconds() - begin - decode_seconds) / 3);
 }
 
 TEST(BrokenPictureTest, SideMayExceedLibpngDefaultBound) {
