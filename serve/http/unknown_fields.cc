@@ -23,8 +23,9 @@ using boost::asio::awaitable;
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxIgnored = 16;  // distinct paths
-// Bound for bodies read again, once per field removed.
+// Bounds for bodies read again, once per field removed: of known paths, and of all.
 constexpr int64_t kMaxReadBytes = int64_t{8} << 20;
+constexpr int64_t kMaxReadBytesOfNewPaths = int64_t{32} << 20;
 constexpr size_t kMaxNameBytes = 64;
 
 /// Removes the field; `where` is the rest of its path: "messages[3].content.".
@@ -75,7 +76,7 @@ awaitable<absl::Status> Handle(const Handler& handler, WorkerThreads& workers,
     const bool is_new = paths.insert(PathOf(*field)).second;
     if (paths.size() > kMaxIgnored) co_return status;
     num_read_bytes += std::ssize(request.body);
-    if (!is_new && num_read_bytes > kMaxReadBytes) co_return status;
+    if (num_read_bytes > (is_new ? kMaxReadBytesOfNewPaths : kMaxReadBytes)) co_return status;
     if (is_new) NoteIgnored(HeaderName(*field), response);
     const auto erase = [&] { return WithoutField(request.body, *field); };
     std::string rest = co_await workers.RunIfLarge(request.client, std::ssize(request.body), erase);

@@ -29,8 +29,8 @@ std::string WithoutField(const std::string& body, const UnknownField& field);
 /// as unknown (UnknownFieldOf) is removed from the body, and `handler` is called again. A path,
 /// without the indices of lists ("messages[].weight"), is named once, by its first field, in
 /// kIgnoredFields and in the record. The 17th path is rejected. A further field of a known path is
-/// rejected if reading the body again would exceed 8 MiB in total. `workers` must outlive the
-/// result.
+/// rejected if reading the body again would exceed 8 MiB in total, a new path at 32 MiB. `workers`
+/// must outlive the result.
 Handler IgnoreUnknownFields(Handler handler, WorkerThreads& workers);
 
 }  // namespace shortlist
