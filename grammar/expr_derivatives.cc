@@ -143,7 +143,7 @@ const ExprMoves* ExprDerivatives::MovesOfText(ExprId text, ExprId tail) {
   const auto first = static_cast<uint8_t>(nodes_.TextOf(text)[0]);
   ByteClasses classes{.num_classes = 2};
   classes.class_of[first] = 1;
-  return Store(classes, std::array{kNothing, form_.Sequence(form_.TextSuffix(text), tail)});
+  return Store(classes, std::array{kNothing, form_.Sequence(form_.TextSuffix(text, 1), tail)});
 }
 
 const ExprMoves* ExprDerivatives::MovesOfBytes(const ByteSet& set) {

@@ -127,7 +127,7 @@ std::vector<TokenId> GrammarConstraint::Forced(State state) const {
   if (bytes.empty()) return {};
   std::vector<TokenId> tokens = encode_(bytes);
   if (!Spell(tokens, bytes)) return {};
-  const std::optional<int32_t> node = sets_->trie().Find(sets_->trie().BytesOf(tokens.back()));
+  const std::optional<int32_t> node = sets_->trie().nodes().Find(sets_->trie().BytesOf(tokens.back()));
   const ExprId end = Used().Next(ExprOf(state), bytes);
   if (sets_->HasTokenBelow(*node, end)) tokens.pop_back();
   return tokens;
