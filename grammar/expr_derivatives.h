@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_GRAMMAR_EXPR_DERIVATIVES_H_
 #define SHORTLIST_GRAMMAR_EXPR_DERIVATIVES_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -70,21 +71,32 @@ class ExprDerivatives {
   const ExprMoves* MovesOfText(ExprId text, ExprId tail);
   const ExprMoves* MovesOfBytes(const ByteSet& set);
   const ExprMoves* Union(std::span<const Part> parts);
+  const ExprMoves* Append(const Part& part);
   const ExprMoves* MovesOfPair(ExprId pair);
   /// Targets of a kBoth or kExcept by class, which may be dead.
-  std::pair<ByteClasses, std::vector<ExprId>> PairTargets(ExprId pair);
+  std::pair<const ByteClasses&, std::vector<ExprId>> PairTargets(ExprId pair);
   /// Length of the shortest string of `start`, which it sets on the way to it; kNoLimit: all
   /// visited states are dead; nullopt: there is no room.
   std::optional<int64_t> Search(ExprId start);
   int64_t LowerBound(ExprId pair) const;
   void SetLengths(const Visits& visits, ExprId last, int64_t length);
 
+  /// Returns the one copy of the classes of `byte` alone, which is 1, and of all others.
+  const ByteClasses& ClassesOfByte(uint8_t byte);
+  /// True for a result of ClassesOfByte().
+  bool IsOfByte(const ByteClasses& classes) const {
+    return classes.num_classes == 2 && &classes == classes_of_byte_[classes.bytes[1]];
+  }
+  /// Returns the one copy of `classes`, with their bytes.
+  const ByteClasses& Intern(const ByteClasses& classes);
+  /// `classes` are interned.
   const ExprMoves* Store(const ByteClasses& classes, std::span<const ExprId> targets);
 
   ExprNodes& nodes_;
   ExprNormalForm& form_;
   const std::vector<ExprRule>& rules_;
   absl::node_hash_set<ByteClasses> classes_;
+  std::array<const ByteClasses*, 256> classes_of_byte_{};  // null: none yet
   std::deque<ExprMoves> moves_;
   std::vector<std::unique_ptr<ExprId[]>> target_blocks_;
   size_t num_free_targets_ = 0;  // at the end of the last block

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace shortlist {
 
@@ -14,6 +15,7 @@ enum class ExprId : int32_t {};
 struct ByteClasses {
   std::array<uint8_t, 256> class_of{};
   int num_classes = 1;
+  std::vector<uint8_t> bytes{};  // [num_classes] one of each class, in an ExprMoves
 
   bool operator==(const ByteClasses& other) const { return class_of == other.class_of; }
   template <typename H>

@@ -175,6 +175,12 @@ Expressions::Repetition Expressions::RepetitionOf(ExprId of) const {
   return {ExprId{node.a}, node.x, impl_->nodes.MaxOf(of)};
 }
 
+std::optional<std::pair<ExprId, ExprId>> Expressions::BothOf(ExprId of) const {
+  const ExprNode& node = impl_->nodes[of];
+  if (node.kind != ExprKind::kBoth) return std::nullopt;
+  return std::pair(ExprId{node.a}, ExprId{node.b});
+}
+
 ExprId Expressions::MinuendOf(ExprId of) const {
   const ExprNode& node = impl_->nodes[of];
   return node.kind == ExprKind::kExcept ? ExprId{node.a} : of;
@@ -199,6 +205,8 @@ size_t Expressions::CopyText(ExprId of, std::span<char> to) const {
   text.copy(to.data(), to.size());
   return text.size();
 }
+
+bool Expressions::CallsRule(ExprId of) const { return impl_->nodes[of].calls_rule; }
 
 bool Expressions::IsPlain(ExprId of) const { return impl_->nodes.KindOf(of) <= ExprKind::kText; }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "grammar/byte_set.h"
@@ -100,10 +101,14 @@ class Expressions {
     int64_t min, max;
   };
   Repetition RepetitionOf(ExprId of) const;
+  /// The arguments of Both(), nullopt if `of` is no such.
+  std::optional<std::pair<ExprId, ExprId>> BothOf(ExprId of) const;
   /// The first argument of Except(), `of` itself if it is no such.
   ExprId MinuendOf(ExprId of) const;
   /// The definition of the rule that `of` calls, `of` itself if it is no call.
   ExprId DefinitionOf(ExprId of) const;
+  /// True if `of` or a part of it is a Call().
+  bool CallsRule(ExprId of) const;
   /// True if `of` is Bytes() or Text(), or Nothing() or Empty().
   bool IsPlain(ExprId of) const;
   /// True if all strings of `of` begin with a Text() of two bytes or more, the first of a sequence

@@ -74,6 +74,7 @@ class HeadTokens::Walk {
   /// `count_of` returns the Count of a state; nullopt: it is not known. False: it was not.
   template <typename CountOf>
   bool Run(ExprId first, CountOf count_of) {
+    const ExprId nothing = expressions_.Nothing();
     Enter(/*node=*/0, first);
     while (!path_.empty()) {
       Place& place = path_.back();
@@ -84,13 +85,15 @@ class HeadTokens::Walk {
       }
       const int32_t node = place.next++;
       const ExprId state = place.moves->After(trie_.nodes().ByteOf(node));
-      if (state == expressions_.Nothing()) {
+      if (state == nothing) {
         AddExits(node);
         continue;
       }
       const std::optional<Count> count = count_of(state);
       if (!count.has_value()) return false;
       AddInside(node, count->num_begun);
+      head_.max_length_ =
+          std::max(head_.max_length_, std::ssize(path_) + expressions_.MinLength(state));
       if (count->may_end) endings_.push_back({path_.size(), count->num_begun});
       Enter(node, state);
     }

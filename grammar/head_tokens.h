@@ -38,6 +38,8 @@ class HeadTokens {
   /// OfRepetitions(), otherwise 0 and kNoLimit. False: this needs a walk over the trie of tokens.
   bool AddTokens(int64_t min, int64_t max, ExprId rest, Expressions& expressions,
                  TokenUnion& tokens) const;
+  /// Each token inside is the beginning of a string of `first` of at most so many bytes.
+  int64_t max_length() const { return max_length_; }
   int64_t num_bytes() const;
 
  private:
@@ -56,6 +58,7 @@ class HeadTokens {
   void AddInside(int64_t max, TokenUnion& tokens) const;
 
   int64_t vocab_size_ = 0;
+  int64_t max_length_ = 0;
   bool is_countable_ = true;
   bool has_exits_ = true;                        // false: there are too many
   std::vector<std::vector<TokenId>> inside_;     // by the number of repetitions that they begin

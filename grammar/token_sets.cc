@@ -12,6 +12,7 @@ namespace {
 // plain one; otherwise it is walked as a whole.
 constexpr size_t kMaxSplitSteps = 256;
 constexpr size_t kMaxOtherParts = 16;
+constexpr size_t kMaxNarrowTokens = 512;
 
 /// True if after most of the bytes that may follow `a` the states are the same.
 bool AreMostlyEqual(ExprId a, ExprId b, Expressions& expressions) {
@@ -86,6 +87,7 @@ std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
 }
 
 void TokenSets::AddTokensOf(ExprId state, TokenUnion& tokens) {
+  if (grammar_->expressions().BeginsWithText(state)) return WalkAll(state, tokens);
   const std::vector<ExprId> parts = SplitState(state);
   for (const ExprId part : parts) AddTokensOfPart(part, tokens);
   if (parts.empty()) WalkAll(state, tokens);
@@ -94,8 +96,9 @@ void TokenSets::AddTokensOf(ExprId state, TokenUnion& tokens) {
 void TokenSets::AddTokensOfPart(ExprId state, TokenUnion& tokens) {
   Expressions& expressions = grammar_->expressions();
   const auto [first, rest] = expressions.SplitSequence(state);
-  // A plain part ends within few nodes: nothing of it is worth remembering.
   if (expressions.IsPlain(first)) return WalkAll(state, tokens);
+  // The head of a rule is of no use to other grammars.
+  if (expressions.CallsRule(first) && IsNarrow(first)) return WalkAll(state, tokens);
   const ExprId minuend = expressions.MinuendOf(first);
   if (minuend != first && AreMostlyEqual(minuend, first, expressions)) {
     return AddTokensWithin(expressions.Sequence(minuend, rest), state, tokens);
@@ -108,7 +111,7 @@ void TokenSets::AddTokensOfPart(ExprId state, TokenUnion& tokens) {
     }
   }
   const bool is_added =
-      HeadOf(first)->AddTokens(0, Expressions::kNoLimit, rest, expressions, tokens);
+      HeadLike(first)->AddTokens(0, Expressions::kNoLimit, rest, expressions, tokens);
   if (!is_added) WalkAll(state, tokens);
 }
 
@@ -116,9 +119,7 @@ void TokenSets::AddTokensWithin(ExprId wider, ExprId state, TokenUnion& tokens) 
   const std::shared_ptr<const AllowedTokens> all = Of(wider);
   const std::vector<TokenId> missing = Missing(wider, state);
   if (all->is_exception) return tokens.AddAllExcept(all->ids, missing);
-  std::vector<TokenId> ids = all->ids;
-  RemoveTokens(missing, ids);
-  tokens.Add(ids);
+  tokens.Add(MergeTokens(all->ids, missing, /*with_others=*/false));
 }
 
 /// Walks only where the states differ, as before the names that an object lists: a few nodes.
@@ -159,6 +160,33 @@ void TokenSets::WalkAll(ExprId state, TokenUnion& tokens) {
     tokens.Add(trie().TokensAt(node));
     return true;
   });
+}
+
+bool TokenSets::IsNarrow(ExprId first) const {
+  const ExprMoves& moves = grammar_->expressions().MovesOf(first);
+  const ByteTrie& nodes = trie().nodes();
+  const auto [begin, end] = nodes.ChildrenOf(0);
+  size_t num_tokens = 0;
+  for (int32_t node = begin; node < end && num_tokens <= kMaxNarrowTokens; ++node) {
+    if (moves.After(nodes.ByteOf(node)) == grammar_->expressions().Nothing()) continue;
+    num_tokens += trie().TokensFrom(node).size();
+  }
+  return num_tokens <= kMaxNarrowTokens;
+}
+
+/// A string of both an expression and a repetition is often limited by a count that no token comes
+/// near, and that falls with each byte.
+std::shared_ptr<const HeadTokens> TokenSets::HeadLike(ExprId first) {
+  Expressions& expressions = grammar_->expressions();
+  auto [other, repetition] = expressions.BothOf(first).value_or(std::pair(first, first));
+  if (expressions.RepetitionOf(repetition).of == repetition) std::swap(other, repetition);
+  const auto [of, min, max] = expressions.RepetitionOf(repetition);
+  if (other != repetition && of != repetition && max != Expressions::kNoLimit) {
+    const auto head =
+        HeadOf(expressions.Both(other, expressions.Repeat(of, min, Expressions::kNoLimit)));
+    if (head->max_length() <= max) return head;
+  }
+  return HeadOf(first);
 }
 
 std::shared_ptr<const HeadTokens> TokenSets::HeadOf(ExprId first) {

@@ -51,6 +51,10 @@ class TokenSets {
   void WalkAll(ExprId state, TokenUnion& tokens);
   /// Tokens of `wider` that are not those of `state`. Ascending.
   std::vector<TokenId> Missing(ExprId wider, ExprId state) const;
+  /// True if few tokens begin as `first` does.
+  bool IsNarrow(ExprId first) const;
+  /// The head of `first` or of an expression with the same tokens.
+  std::shared_ptr<const HeadTokens> HeadLike(ExprId first);
   std::shared_ptr<const HeadTokens> HeadOf(ExprId first);
   std::shared_ptr<const HeadTokens> RepetitionsOf(ExprId of);
 

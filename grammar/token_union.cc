@@ -30,27 +30,23 @@ void SortTokens(std::vector<TokenId>& ids, int64_t vocab_size) {
   ids.erase(std::ranges::unique(ids).begin(), ids.end());
 }
 
-void RemoveTokens(std::span<const TokenId> others, std::vector<TokenId>& ids) {
-  auto out = ids.begin();
-  auto begin = ids.begin();  // of what is not moved to `out` yet
+std::vector<TokenId> MergeTokens(std::span<const TokenId> ids, std::span<const TokenId> others,
+                                 bool with_others) {
+  std::vector<TokenId> merged;
+  merged.reserve(ids.size() + others.size());
+  auto begin = ids.begin();
   for (const TokenId other : others) {
-    const auto found = std::lower_bound(begin, ids.end(), other);
-    if (found == ids.end()) break;
-    if (*found != other) continue;
-    out = out == begin ? found : std::move(begin, found, out);
-    begin = found + 1;
+    const auto end = std::lower_bound(begin, ids.end(), other);
+    merged.insert(merged.end(), begin, end);
+    begin = end != ids.end() && *end == other ? end + 1 : end;
+    if (with_others) merged.push_back(other);
   }
-  if (out != begin) ids.erase(std::move(begin, ids.end(), out), ids.end());
+  merged.insert(merged.end(), begin, ids.end());
+  return merged;
 }
 
 void TokenUnion::AddAllExcept(std::span<const TokenId> ids, std::span<const TokenId> others) {
-  std::vector<TokenId> all;
-  all.reserve(ids.size() + others.size());
-  if (others.empty()) {
-    all.assign(ids.begin(), ids.end());
-  } else {
-    std::ranges::set_union(ids, others, std::back_inserter(all));
-  }
+  std::vector<TokenId> all = MergeTokens(ids, others, /*with_others=*/true);
   if (exceptions_.has_value()) {
     std::vector<TokenId> both;
     std::ranges::set_intersection(all, *exceptions_, std::back_inserter(both));
@@ -63,8 +59,7 @@ AllowedTokens TokenUnion::Build() && {
   SortTokens(ids_, vocab_size_);
   AllowedTokens set{.is_exception = exceptions_.has_value(), .ids = std::move(ids_)};
   if (set.is_exception) {
-    RemoveTokens(set.ids, *exceptions_);
-    set.ids = *std::move(exceptions_);
+    set.ids = MergeTokens(*exceptions_, set.ids, /*with_others=*/false);
   }
   if (std::ssize(set.ids) > vocab_size_ / 2) {
     set.ids = BitsOf(set.ids, vocab_size_).Ids(/*included=*/false);

@@ -24,7 +24,9 @@ class TokenUnion {
 
   void Add(TokenId id) { ids_.push_back(id); }
   /// In any order.
-  void Add(std::span<const TokenId> ids) { ids_.insert(ids_.end(), ids.begin(), ids.end()); }
+  void Add(std::span<const TokenId> ids) {
+    for (const TokenId id : ids) ids_.push_back(id);
+  }
   /// Adds all tokens that are neither in `ids` nor in `others`, which are ascending.
   void AddAllExcept(std::span<const TokenId> ids, std::span<const TokenId> others = {});
 
@@ -36,10 +38,11 @@ class TokenUnion {
   std::optional<std::vector<TokenId>> exceptions_;  // ascending: all others are added too
 };
 
+/// `ids` with or without the few `others`; all ascending.
+std::vector<TokenId> MergeTokens(std::span<const TokenId> ids, std::span<const TokenId> others,
+                                 bool with_others);
 /// Sorts `ids`, which are below `vocab_size`, and removes what repeats.
 void SortTokens(std::vector<TokenId>& ids, int64_t vocab_size);
-/// Removes the ascending `others` from the ascending `ids`.
-void RemoveTokens(std::span<const TokenId> others, std::vector<TokenId>& ids);
 
 }  // namespace shortlist
 

@@ -24,6 +24,7 @@ class TrieWalk {
   /// returns false to stop.
   template <typename Visit>
   void Run(int32_t node, ExprId state, Visit visit) {
+    const ExprId nothing = expressions_.Nothing();
     if (!Enter(node, state, visit)) return;
     while (!path_.empty()) {
       Place& place = path_.back();
@@ -33,7 +34,7 @@ class TrieWalk {
       }
       const int32_t next = place.next++;
       const ExprId after = place.moves->After(trie_.ByteOf(next));
-      if (after == expressions_.Nothing()) continue;
+      if (after == nothing) continue;
       if (!visit(next) || !Enter(next, after, visit)) return;
     }
   }
