@@ -33,6 +33,36 @@ void SplitOff(uint8_t byte, ByteClasses& classes) {
   number = static_cast<uint8_t>(classes.num_classes++);
 }
 
+/// A byte of each class.
+std::vector<uint8_t> BytesOf(const ByteClasses& classes) {
+  std::vector<uint8_t> bytes(classes.num_classes);
+  for (int byte = 0; byte < 256; ++byte) {
+    bytes[classes.class_of[byte]] = static_cast<uint8_t>(byte);
+  }
+  return bytes;
+}
+
+using ClassesByByte = std::array<ByteClasses, 256>;
+
+/// For each byte: the class 1 of it alone, and 0 of all others.
+const ClassesByByte& ClassesOfOneByte() {
+  static const ClassesByByte& all = *[] {
+    auto* made = new ClassesByByte();
+    for (int byte = 0; byte < 256; ++byte) {
+      ByteClasses& classes = (*made)[byte];
+      SplitOff(static_cast<uint8_t>(byte), classes);
+      classes.bytes = BytesOf(classes);
+    }
+    return made;
+  }();
+  return all;
+}
+
+/// True of those of ClassesOfOneByte().
+bool AreOfOneByte(const ByteClasses& classes) {
+  return classes.num_classes == 2 && &classes == &ClassesOfOneByte()[classes.bytes[1]];
+}
+
 }  // namespace
 
 void ExprDerivatives::AppendParts(ExprId id, std::vector<ExprId>& parts) const {
@@ -139,12 +169,12 @@ void ExprDerivatives::AppendMoves(ExprId id, ExprId tail, std::vector<Part>& par
 
 const ExprMoves* ExprDerivatives::MovesOfText(ExprId text, ExprId tail) {
   const auto first = static_cast<uint8_t>(nodes_.TextOf(text)[0]);
-  return Store(ClassesOfByte(first),
+  return Store(ClassesOfOneByte()[first],
                std::array{kNothing, form_.Sequence(form_.TextSuffix(text, 1), tail)});
 }
 
 const ExprMoves* ExprDerivatives::MovesOfBytes(const ByteSet& set) {
-  if (set.size() == 1) return Store(ClassesOfByte(set.first()), std::array{kNothing, kEmpty});
+  if (set.size() == 1) return Store(ClassesOfOneByte()[set.first()], std::array{kNothing, kEmpty});
   ByteClasses classes;
   if (set.empty()) return Store(Intern(classes), std::array{kNothing});
   if (set == ~ByteSet()) return Store(Intern(classes), std::array{kEmpty});
@@ -162,7 +192,7 @@ const ExprMoves* ExprDerivatives::Union(std::span<const Part> parts) {
   ByteClasses refined;
   for (const Part& part : parts) {
     const ByteClasses& classes = *part.moves->classes;
-    if (IsOfByte(classes)) {
+    if (AreOfOneByte(classes)) {
       SplitOff(classes.bytes[1], refined);
     } else {
       Refine(refined, classes);
@@ -282,25 +312,12 @@ void ExprDerivatives::SetLengths(const Visits& visits, ExprId last, int64_t leng
   }
 }
 
-const ByteClasses& ExprDerivatives::ClassesOfByte(uint8_t byte) {
-  const ByteClasses*& known = classes_of_byte_[byte];
-  if (known == nullptr) {
-    ByteClasses classes;
-    SplitOff(byte, classes);
-    known = &Intern(classes);
-  }
-  return *known;
-}
-
 const ByteClasses& ExprDerivatives::Intern(const ByteClasses& classes) {
   if (const auto found = classes_.find(classes); found != classes_.end()) return *found;
   constexpr int64_t kBytesPerMap = sizeof(ByteClasses) + 16;
   nodes_.Charge(kBytesPerMap + classes.num_classes);
   ByteClasses complete = classes;
-  complete.bytes.resize(classes.num_classes);
-  for (int byte = 0; byte < 256; ++byte) {
-    complete.bytes[classes.class_of[byte]] = static_cast<uint8_t>(byte);
-  }
+  complete.bytes = BytesOf(classes);
   return *classes_.insert(std::move(complete)).first;
 }
 

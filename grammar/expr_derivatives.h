@@ -1,7 +1,6 @@
 #ifndef SHORTLIST_GRAMMAR_EXPR_DERIVATIVES_H_
 #define SHORTLIST_GRAMMAR_EXPR_DERIVATIVES_H_
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -81,12 +80,6 @@ class ExprDerivatives {
   int64_t LowerBound(ExprId pair) const;
   void SetLengths(const Visits& visits, ExprId last, int64_t length);
 
-  /// Returns the one copy of the classes of `byte` alone, which is 1, and of all others.
-  const ByteClasses& ClassesOfByte(uint8_t byte);
-  /// True for a result of ClassesOfByte().
-  bool IsOfByte(const ByteClasses& classes) const {
-    return classes.num_classes == 2 && &classes == classes_of_byte_[classes.bytes[1]];
-  }
   /// Returns the one copy of `classes`, with their bytes.
   const ByteClasses& Intern(const ByteClasses& classes);
   /// `classes` are interned.
@@ -96,7 +89,6 @@ class ExprDerivatives {
   ExprNormalForm& form_;
   const std::vector<ExprRule>& rules_;
   absl::node_hash_set<ByteClasses> classes_;
-  std::array<const ByteClasses*, 256> classes_of_byte_{};  // null: none yet
   std::deque<ExprMoves> moves_;
   std::vector<std::unique_ptr<ExprId[]>> target_blocks_;
   size_t num_free_targets_ = 0;  // at the end of the last block

@@ -30,7 +30,7 @@ inline constexpr int64_t kUnknownLength = -1;
 enum class ExprKind : uint8_t {
   kNothing,
   kEmpty,
-  kBytes,     // a: index of the set
+  kBytes,     // a: index of the set, b: the byte if it is one, otherwise -1
   kText,      // a: offset in the text arena, b: length, at least 2, x: hash
   kSequence,  // a: first, not a sequence; b: second
   kChoice,    // a: offset in the array of options, b: their number, at least 2; none is a choice

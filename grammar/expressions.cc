@@ -38,12 +38,18 @@ struct Expressions::Impl {
 
   /// What follows after as many of `bytes` as the text holds with which `of` begins; removes them.
   ExprId AfterText(ExprId of, std::string_view& bytes) {
-    const std::lock_guard lock(mutex);
     const ExprId text = TextOf(of);
+    const ExprId rest = text == of ? kEmpty : ExprId{nodes[of].b};
+    const ExprNode& node = nodes[text];
+    if (node.kind == ExprKind::kBytes) {
+      const bool is_equal = static_cast<uint8_t>(bytes.front()) == node.b;
+      bytes.remove_prefix(1);
+      return is_equal ? rest : kNothing;
+    }
+    const std::lock_guard lock(mutex);
     const size_t size = std::min(bytes.size(), nodes.TextOf(text).size());
     if (!nodes.TextOf(text).starts_with(bytes.substr(0, size))) return kNothing;
     bytes.remove_prefix(size);
-    const ExprId rest = text == of ? kEmpty : ExprId{nodes[of].b};
     return form.Sequence(form.TextSuffix(text, static_cast<int32_t>(size)), rest);
   }
 
@@ -195,11 +201,17 @@ ExprId Expressions::DefinitionOf(ExprId of) const {
 
 bool Expressions::BeginsWithText(ExprId of) const {
   const int64_t length = MinLength(of);
-  return impl_->nodes.KindOf(impl_->TextOf(of)) == ExprKind::kText && length != kUnknownLength &&
-         length != kNoLimit;
+  if (length == kUnknownLength || length == kNoLimit) return false;
+  const ExprNode& node = impl_->nodes[impl_->TextOf(of)];
+  return node.kind == ExprKind::kText || (node.kind == ExprKind::kBytes && node.b >= 0);
 }
 
 size_t Expressions::CopyText(ExprId of, std::span<char> to) const {
+  const ExprNode& node = impl_->nodes[impl_->TextOf(of)];
+  if (node.kind == ExprKind::kBytes) {
+    to[0] = static_cast<char>(node.b);
+    return 1;
+  }
   const std::lock_guard lock(impl_->mutex);
   const std::string_view text = impl_->nodes.TextOf(impl_->TextOf(of));
   text.copy(to.data(), to.size());

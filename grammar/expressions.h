@@ -111,8 +111,8 @@ class Expressions {
   bool CallsRule(ExprId of) const;
   /// True if `of` is Bytes() or Text(), or Nothing() or Empty().
   bool IsPlain(ExprId of) const;
-  /// True if all strings of `of` begin with a Text() of two bytes or more, the first of a sequence
-  /// or `of` itself, and there is such a string.
+  /// True if all strings of `of` begin with one Text(), which is the first of a sequence or `of`
+  /// itself, and there is such a string.
   bool BeginsWithText(ExprId of) const;
   /// Copies the first bytes of that text, as many as there is room for, and returns its length.
   size_t CopyText(ExprId of, std::span<char> to) const;

@@ -19,6 +19,15 @@ TokenBits BitsOf(std::span<const TokenId> ids, int64_t vocab_size) {
   return bits;
 }
 
+using Iterator = std::span<const TokenId>::iterator;
+
+/// std::lower_bound(), quick if the place is near `begin`.
+Iterator LowerBound(Iterator begin, Iterator end, TokenId id) {
+  int64_t step = 8;
+  for (; step < end - begin && begin[step] < id; step *= 2) begin += step;
+  return std::lower_bound(begin, step < end - begin ? begin + step : end, id);
+}
+
 }  // namespace
 
 void SortTokens(std::vector<TokenId>& ids, int64_t vocab_size) {
@@ -36,7 +45,7 @@ std::vector<TokenId> MergeTokens(std::span<const TokenId> ids, std::span<const T
   merged.reserve(ids.size() + others.size());
   auto begin = ids.begin();
   for (const TokenId other : others) {
-    const auto end = std::lower_bound(begin, ids.end(), other);
+    const auto end = LowerBound(begin, ids.end(), other);
     merged.insert(merged.end(), begin, end);
     begin = end != ids.end() && *end == other ? end + 1 : end;
     if (with_others) merged.push_back(other);
