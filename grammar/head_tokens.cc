@@ -17,8 +17,8 @@ constexpr int64_t kManyRepetitions = int64_t{1} << 30;
 // Such repetitions of longer strings would have lengths at the limit, and no token holds one.
 constexpr int64_t kMaxCountedLength = int64_t{1} << 20;
 
-// Exits of a vocabulary of more tokens per exit are kept.
-constexpr int64_t kMinTokensPerExit = 3;
+// Of the exits that are kept, per token of the vocabulary.
+constexpr int64_t kMaxExitBytesPerToken = 1;
 
 /// How far a token has come in `first`.
 struct Count {
@@ -126,15 +126,16 @@ class HeadTokens::Walk {
   }
   /// `node` is outside, and so are all tokens from it on.
   void AddExits(int32_t node) {
-    if (endings_.empty() || !head_.has_exits_) return;
+    if (endings_.empty()) return;
     for (const TokenId token : trie_.TokensFrom(node)) {
       const std::string_view bytes = trie_.BytesOf(token);
       for (const auto& [length, count] : endings_) {
+        if (!head_.has_exits_) return;
         exits_.push_back({bytes.substr(length), token, count});
+        num_exit_bytes_ += std::ssize(exits_.back().bytes);
+        head_.has_exits_ = num_exit_bytes_ <= kMaxExitBytesPerToken * trie_.vocab_size();
       }
     }
-    head_.has_exits_ = std::ssize(exits_) <= trie_.vocab_size() / kMinTokensPerExit;
-    if (!head_.has_exits_) std::vector<Exit>().swap(exits_);
   }
 
   const TokenTrie& trie_;
@@ -143,6 +144,7 @@ class HeadTokens::Walk {
   std::vector<Place> path_;
   std::vector<Ending> endings_;  // of the string that `path_` leads to
   std::vector<Exit> exits_;
+  int64_t num_exit_bytes_ = 0;
 };
 
 std::shared_ptr<const HeadTokens> HeadTokens::Of(ExprId first, const TokenTrie& trie,
@@ -180,6 +182,7 @@ void HeadTokens::Index(std::vector<Exit> exits, int64_t vocab_size) {
     outside_ = bits.Ids(/*included=*/false);
     if (inside_.size() == 1) inside_.clear();  // no counts: all or nothing
   }
+  if (!has_exits_) exits.clear();
   std::ranges::sort(exits, {}, [](const Exit& exit) { return std::tie(exit.bytes, exit.token); });
   std::vector<std::string_view> strings;
   for (const Exit& exit : exits) {

@@ -60,7 +60,7 @@ class HeadTokens {
   int64_t vocab_size_ = 0;
   int64_t max_length_ = 0;
   bool is_countable_ = true;
-  bool has_exits_ = true;                        // false: there are too many
+  bool has_exits_ = true;                        // false: they are too long
   std::vector<std::vector<TokenId>> inside_;     // by the number of repetitions that they begin
   std::optional<std::vector<TokenId>> outside_;  // all others, if they are the fewer
   // Bytes after which `first` may go on where it may end. A token inside may also leave `first` by
