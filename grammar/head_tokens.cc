@@ -94,6 +94,8 @@ class HeadTokens::Walk {
       AddInside(node, count->num_begun);
       head_.max_length_ =
           std::max(head_.max_length_, std::ssize(path_) + expressions_.MinLength(state));
+      const ByteTrie::Range children = trie_.nodes().ChildrenOf(node);
+      if (children.begin == children.end) continue;
       if (count->may_end) endings_.push_back({path_.size(), count->num_begun});
       Enter(node, state);
     }
