@@ -21,6 +21,12 @@ class ByteSet {
   constexpr void Add(uint8_t byte) { words_[byte / 64] |= uint64_t{1} << (byte % 64); }
   constexpr bool Contains(uint8_t byte) const { return words_[byte / 64] >> (byte % 64) & 1; }
   constexpr bool empty() const { return size() == 0; }
+  /// The lowest byte of a set that is not empty.
+  constexpr uint8_t first() const {
+    int word = 0;
+    while (words_[word] == 0) ++word;
+    return static_cast<uint8_t>(word * 64 + std::countr_zero(words_[word]));
+  }
   constexpr int size() const {
     int count = 0;
     for (const uint64_t word : words_) count += std::popcount(word);

@@ -26,13 +26,41 @@ void Refine(ByteClasses& classes, const ByteClasses& other) {
   classes.num_classes = num_classes;
 }
 
-/// A byte of each class. [num_classes]
-std::vector<uint8_t> ByteOfEach(const ByteClasses& classes) {
+/// Makes `byte` a class of its own, the last one if it is none yet.
+void SplitOff(uint8_t byte, ByteClasses& classes) {
+  uint8_t& number = classes.class_of[byte];
+  if (std::ranges::count(classes.class_of, number) == 1) return;
+  number = static_cast<uint8_t>(classes.num_classes++);
+}
+
+/// A byte of each class.
+std::vector<uint8_t> BytesOf(const ByteClasses& classes) {
   std::vector<uint8_t> bytes(classes.num_classes);
   for (int byte = 0; byte < 256; ++byte) {
     bytes[classes.class_of[byte]] = static_cast<uint8_t>(byte);
   }
   return bytes;
+}
+
+using ClassesByByte = std::array<ByteClasses, 256>;
+
+/// For each byte: the class 1 of it alone, and 0 of all others.
+const ClassesByByte& ClassesOfOneByte() {
+  static const ClassesByByte& all = *[] {
+    auto* made = new ClassesByByte();
+    for (int byte = 0; byte < 256; ++byte) {
+      ByteClasses& classes = (*made)[byte];
+      SplitOff(static_cast<uint8_t>(byte), classes);
+      classes.bytes = BytesOf(classes);
+    }
+    return made;
+  }();
+  return all;
+}
+
+/// True of those of ClassesOfOneByte().
+bool AreOfOneByte(const ByteClasses& classes) {
+  return classes.num_classes == 2 && &classes == &ClassesOfOneByte()[classes.bytes[1]];
 }
 
 }  // namespace
@@ -141,53 +169,72 @@ void ExprDerivatives::AppendMoves(ExprId id, ExprId tail, std::vector<Part>& par
 
 const ExprMoves* ExprDerivatives::MovesOfText(ExprId text, ExprId tail) {
   const auto first = static_cast<uint8_t>(nodes_.TextOf(text)[0]);
-  ByteClasses classes{.num_classes = 2};
-  classes.class_of[first] = 1;
-  return Store(classes, std::array{kNothing, form_.Sequence(form_.TextSuffix(text), tail)});
+  return Store(ClassesOfOneByte()[first],
+               std::array{kNothing, form_.Sequence(form_.TextSuffix(text, 1), tail)});
 }
 
 const ExprMoves* ExprDerivatives::MovesOfBytes(const ByteSet& set) {
+  if (set.size() == 1) return Store(ClassesOfOneByte()[set.first()], std::array{kNothing, kEmpty});
   ByteClasses classes;
-  if (set.empty()) return Store(classes, std::array{kNothing});
+  if (set.empty()) return Store(Intern(classes), std::array{kNothing});
+  if (set == ~ByteSet()) return Store(Intern(classes), std::array{kEmpty});
   classes.num_classes = 2;
   for (int byte = 0; byte < 256; ++byte) {
     classes.class_of[byte] = set.Contains(static_cast<uint8_t>(byte)) ? 1 : 0;
   }
-  if (set == ~ByteSet()) {
-    return Store(ByteClasses(), std::array{kEmpty});
-  }
-  return Store(classes, std::array{kNothing, kEmpty});
+  return Store(Intern(classes), std::array{kNothing, kEmpty});
 }
 
 const ExprMoves* ExprDerivatives::Union(std::span<const Part> parts) {
-  ByteClasses classes;
   constexpr int64_t kWorkPerPart = 4;  // Refine() looks at each byte
   nodes_.CountWork(kWorkPerPart * std::ssize(parts));
-  for (const Part& part : parts) Refine(classes, *part.moves->classes);
+  if (parts.size() == 1) return Append(parts.front());
+  ByteClasses refined;
+  for (const Part& part : parts) {
+    const ByteClasses& classes = *part.moves->classes;
+    if (AreOfOneByte(classes)) {
+      SplitOff(classes.bytes[1], refined);
+    } else {
+      Refine(refined, classes);
+    }
+  }
+  const ByteClasses& classes = Intern(refined);
   std::vector<ExprId> targets, options;
-  for (const uint8_t byte : ByteOfEach(classes)) {
+  targets.reserve(classes.bytes.size());
+  for (const uint8_t byte : classes.bytes) {
     options.clear();
     for (const Part& part : parts) {
       const ExprId target = part.moves->After(byte);
       if (target != kNothing) options.push_back(form_.Sequence(target, part.tail));
     }
-    targets.push_back(form_.Choice(options));
+    targets.push_back(options.size() == 1 ? options.front() : form_.Choice(options));
   }
   return Store(classes, targets);
 }
 
-std::pair<ByteClasses, std::vector<ExprId>> ExprDerivatives::PairTargets(ExprId pair) {
+/// The moves of one part keep their classes.
+const ExprMoves* ExprDerivatives::Append(const Part& part) {
+  const ByteClasses& classes = *part.moves->classes;
+  std::vector<ExprId> targets(part.moves->targets, part.moves->targets + classes.num_classes);
+  for (ExprId& target : targets) {
+    if (target != kNothing) target = form_.Sequence(target, part.tail);
+  }
+  return Store(classes, targets);
+}
+
+std::pair<const ByteClasses&, std::vector<ExprId>> ExprDerivatives::PairTargets(ExprId pair) {
   const ExprKind kind = nodes_.KindOf(pair);
   const ExprMoves& a = *MovesOf(ExprId{nodes_[pair].a});
   const ExprMoves& b = *MovesOf(ExprId{nodes_[pair].b});
-  ByteClasses classes = *a.classes;
-  Refine(classes, *b.classes);
+  ByteClasses refined = *a.classes;
+  Refine(refined, *b.classes);
+  const ByteClasses& classes = Intern(refined);
   nodes_.CountWork(classes.num_classes);
   std::vector<ExprId> targets;
-  for (const uint8_t byte : ByteOfEach(classes)) {
+  for (const uint8_t byte : classes.bytes) {
     targets.push_back(form_.Pair(kind, a.After(byte), b.After(byte)));
   }
-  return {classes, targets};
+  return {classes, std::move(targets)};
 }
 
 const ExprMoves* ExprDerivatives::MovesOfPair(ExprId pair) {
@@ -265,11 +312,17 @@ void ExprDerivatives::SetLengths(const Visits& visits, ExprId last, int64_t leng
   }
 }
 
+const ByteClasses& ExprDerivatives::Intern(const ByteClasses& classes) {
+  if (const auto found = classes_.find(classes); found != classes_.end()) return *found;
+  constexpr int64_t kBytesPerMap = sizeof(ByteClasses) + 16;
+  nodes_.Charge(kBytesPerMap + classes.num_classes);
+  ByteClasses complete = classes;
+  complete.bytes = BytesOf(classes);
+  return *classes_.insert(std::move(complete)).first;
+}
+
 const ExprMoves* ExprDerivatives::Store(const ByteClasses& classes,
                                         std::span<const ExprId> targets) {
-  const auto [found, is_new] = classes_.insert(classes);
-  constexpr int64_t kBytesPerMap = sizeof(ByteClasses) + 16;
-  if (is_new) nodes_.Charge(kBytesPerMap);
   nodes_.Charge(static_cast<int64_t>(sizeof(ExprMoves) + targets.size_bytes()));
   if (num_free_targets_ < targets.size()) {
     target_blocks_.push_back(std::make_unique<ExprId[]>(kTargetsPerBlock));
@@ -278,7 +331,7 @@ const ExprMoves* ExprDerivatives::Store(const ByteClasses& classes,
   ExprId* stored = target_blocks_.back().get() + (kTargetsPerBlock - num_free_targets_);
   num_free_targets_ -= targets.size();
   std::ranges::copy(targets, stored);
-  return &moves_.emplace_back(ExprMoves{&*found, stored});
+  return &moves_.emplace_back(ExprMoves{&classes, stored});
 }
 
 }  // namespace shortlist

@@ -70,15 +70,19 @@ class ExprDerivatives {
   const ExprMoves* MovesOfText(ExprId text, ExprId tail);
   const ExprMoves* MovesOfBytes(const ByteSet& set);
   const ExprMoves* Union(std::span<const Part> parts);
+  const ExprMoves* Append(const Part& part);
   const ExprMoves* MovesOfPair(ExprId pair);
   /// Targets of a kBoth or kExcept by class, which may be dead.
-  std::pair<ByteClasses, std::vector<ExprId>> PairTargets(ExprId pair);
+  std::pair<const ByteClasses&, std::vector<ExprId>> PairTargets(ExprId pair);
   /// Length of the shortest string of `start`, which it sets on the way to it; kNoLimit: all
   /// visited states are dead; nullopt: there is no room.
   std::optional<int64_t> Search(ExprId start);
   int64_t LowerBound(ExprId pair) const;
   void SetLengths(const Visits& visits, ExprId last, int64_t length);
 
+  /// Returns the one copy of `classes`, with their bytes.
+  const ByteClasses& Intern(const ByteClasses& classes);
+  /// `classes` are interned.
   const ExprMoves* Store(const ByteClasses& classes, std::span<const ExprId> targets);
 
   ExprNodes& nodes_;

@@ -1,11 +1,11 @@
 #include "grammar/expr_form.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 
 namespace shortlist {
 namespace {
@@ -13,79 +13,79 @@ namespace {
 constexpr size_t kMaxFormBytes = 4096;
 constexpr int kMaxFormDepth = 64;
 
+/// Appends forms to one text. The form of a part is prefix-free, so that parts may be joined.
 class FormWriter {
  public:
   explicit FormWriter(const ExprNodes& nodes) : nodes_(nodes) {}
 
-  /// Empty: too long or too deep.
-  const std::string& Write(ExprId id, int depth);
+  /// False: too long or too deep.
+  bool Write(ExprId id, int depth);
+  std::string Take() && { return std::move(form_); }
 
  private:
-  std::string WriteParts(std::vector<ExprId> parts, bool is_ordered, int depth);
-  std::string WriteNode(ExprId id, int depth);
+  bool WriteOptions(std::span<const ExprId> options, int depth);
+  bool WriteInOrder(ExprId a, ExprId b, int depth) {
+    return Write(a, depth + 1) && Write(b, depth + 1);
+  }
+  void Append(const void* data, size_t size) { form_.append(static_cast<const char*>(data), size); }
+  template <typename T>
+  void AppendValue(const T& value) {
+    Append(&value, sizeof(value));
+  }
 
   const ExprNodes& nodes_;
-  absl::flat_hash_map<ExprId, std::string> forms_;
-  const std::string none_;
+  std::string form_;
 };
 
-const std::string& FormWriter::Write(ExprId id, int depth) {
-  if (depth > kMaxFormDepth || forms_.size() > kMaxFormBytes) return none_;
-  if (const auto found = forms_.find(id); found != forms_.end()) return found->second;
-  std::string form = WriteNode(id, depth);
-  if (form.size() > kMaxFormBytes) form.clear();
-  return forms_.insert_or_assign(id, std::move(form)).first->second;
-}
-
-/// Parts without an order are sorted by form, as their ids differ between `Expressions`.
-std::string FormWriter::WriteParts(std::vector<ExprId> parts, bool is_ordered, int depth) {
-  std::vector<std::string> forms;
-  for (const ExprId part : parts) {
-    forms.push_back(Write(part, depth + 1));
-    if (forms.back().empty()) return "";
+/// Sorted by form, as ids differ between `Expressions`.
+bool FormWriter::WriteOptions(std::span<const ExprId> options, int depth) {
+  const size_t begin = form_.size();
+  std::vector<std::pair<size_t, size_t>> places;  // in form_
+  for (const ExprId option : options) {
+    const size_t first = form_.size();
+    if (!Write(option, depth + 1)) return false;
+    places.emplace_back(first, form_.size() - first);
   }
-  if (!is_ordered) std::ranges::sort(forms);
-  std::string joined;
-  for (const std::string& form : forms) joined.append(form);
-  return joined;
+  const auto form_at = [&](std::pair<size_t, size_t> place) {
+    return std::string_view(form_).substr(place.first, place.second);
+  };
+  if (std::ranges::is_sorted(places, {}, form_at)) return true;
+  std::ranges::sort(places, {}, form_at);
+  std::string sorted;
+  for (const auto& place : places) sorted.append(form_at(place));
+  form_.replace(begin, std::string::npos, sorted);
+  return true;
 }
 
-std::string FormWriter::WriteNode(ExprId id, int depth) {
+bool FormWriter::Write(ExprId id, int depth) {
   const ExprNode& node = nodes_[id];
-  const auto header = [&](auto... values) {
-    return absl::StrCat(static_cast<int>(node.kind), ":", values..., ":");
-  };
-  std::string parts;
+  if (depth > kMaxFormDepth || form_.size() > kMaxFormBytes) return false;
+  AppendValue(node.kind);
   switch (node.kind) {
-    case ExprKind::kBytes: {
-      std::string set(32, '\0');
-      for (int byte = 0; byte < 256; ++byte) {
-        const bool is_in = nodes_.SetOf(id).Contains(static_cast<uint8_t>(byte));
-        if (is_in) set[byte / 8] = static_cast<char>(set[byte / 8] | 1 << (byte % 8));
-      }
-      return header("") + set;
+    case ExprKind::kBytes:
+      AppendValue(nodes_.SetOf(id));
+      return true;
+    case ExprKind::kText: {
+      const std::string_view text = nodes_.TextOf(id);
+      if (text.size() > kMaxFormBytes) return false;
+      AppendValue(text.size());
+      Append(text.data(), text.size());
+      return true;
     }
-    case ExprKind::kText:
-      return node.b > static_cast<int32_t>(kMaxFormBytes)
-                 ? ""
-                 : header(node.b) + std::string(nodes_.TextOf(id));
-    case ExprKind::kChoice: {
-      if (node.b > static_cast<int32_t>(kMaxFormBytes)) return "";
-      const auto options = nodes_.OptionsOf(id);
-      parts = WriteParts({options.begin(), options.end()}, /*is_ordered=*/false, depth);
-      return parts.empty() ? "" : header(node.b) + parts;
-    }
+    case ExprKind::kChoice:
+      AppendValue(node.b);
+      return WriteOptions(nodes_.OptionsOf(id), depth);
     case ExprKind::kRepeat:
-      parts = WriteParts({ExprId{node.a}}, /*is_ordered=*/true, depth);
-      return parts.empty() ? "" : header(node.x, ":", nodes_.MaxOf(id)) + parts;
-    case ExprKind::kSequence:
+      AppendValue(node.x);
+      AppendValue(nodes_.MaxOf(id));
+      return Write(ExprId{node.a}, depth + 1);
     case ExprKind::kBoth:
+      return WriteOptions(std::array{ExprId{node.a}, ExprId{node.b}}, depth);
+    case ExprKind::kSequence:
     case ExprKind::kExcept:
-      parts = WriteParts({ExprId{node.a}, ExprId{node.b}},
-                         /*is_ordered=*/node.kind != ExprKind::kBoth, depth);
-      return parts.empty() ? "" : header("") + parts;
+      return WriteInOrder(ExprId{node.a}, ExprId{node.b}, depth);
     default:
-      return header("");
+      return true;
   }
 }
 
@@ -94,9 +94,8 @@ std::string FormWriter::WriteNode(ExprId id, int depth) {
 std::optional<std::string> FormOf(const ExprNodes& nodes, ExprId id) {
   if (nodes[id].calls_rule) return std::nullopt;
   FormWriter writer(nodes);
-  std::string form = writer.Write(id, /*depth=*/0);
-  if (form.empty()) return std::nullopt;
-  return form;
+  if (!writer.Write(id, /*depth=*/0)) return std::nullopt;
+  return std::move(writer).Take();
 }
 
 }  // namespace shortlist

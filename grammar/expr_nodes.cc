@@ -34,6 +34,7 @@ uint64_t HashWithoutFirst(uint64_t hash, char first) {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 31;          // offsets are 32 bits
 constexpr int64_t kBytesPerNode = sizeof(ExprNode) + 8;  // with its entry in the hash table
+constexpr size_t kUsualNodes = 2000;                     // of a JSON schema and its states
 
 }  // namespace
 
@@ -51,7 +52,7 @@ int64_t MultiplyLength(int64_t length, int64_t times) {
 }
 
 ExprNodes::ExprNodes(int64_t max_bytes)
-    : max_bytes_(std::min(max_bytes, kMaxBytes)), ids_(0, KeyHash{this}, KeyEq{this}) {
+    : max_bytes_(std::min(max_bytes, kMaxBytes)), ids_(kUsualNodes, KeyHash{this}, KeyEq{this}) {
   chunks_.resize((max_bytes_ / kBytesPerNode >> kChunkBits) + 1);
   chunks_[0] = std::make_unique<ExprNode[]>(size_t{1} << kChunkBits);
   NodeAt(0).min_length = kNoLimit;
@@ -149,8 +150,8 @@ ExprId ExprNodes::Append(ExprKind kind, int32_t a, int32_t b, int64_t x, int64_t
 ExprId ExprNodes::AddBytes(const ByteSet& set) {
   const Key key{.kind = ExprKind::kBytes, .set = &set};
   if (const auto found = Find(key)) return *found;
-  const ExprId id =
-      Append(ExprKind::kBytes, static_cast<int32_t>(sets_.size()), 0, 0, sizeof(ByteSet));
+  const ExprId id = Append(ExprKind::kBytes, static_cast<int32_t>(sets_.size()),
+                           set.size() == 1 ? set.first() : -1, 0, sizeof(ByteSet));
   if (id == kNothing) return id;
   sets_.push_back(set);
   NodeAt(Raw(id)).min_length = 1;

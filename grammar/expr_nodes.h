@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "grammar/byte_set.h"
+#include "grammar/expr_moves.h"
 #include "grammar/expressions.h"
 
 namespace shortlist {
@@ -25,31 +26,11 @@ inline constexpr ExprId kNothing{0};
 inline constexpr ExprId kEmpty{1};
 inline constexpr int64_t kUnknownLength = -1;
 
-/// Classes of bytes that lead to the same state. Shared by all states with the same classes.
-struct ByteClasses {
-  std::array<uint8_t, 256> class_of{};
-  int num_classes = 1;
-
-  bool operator==(const ByteClasses& other) const { return class_of == other.class_of; }
-  template <typename H>
-  friend H AbslHashValue(H h, const ByteClasses& classes) {
-    return H::combine(std::move(h), classes.class_of);
-  }
-};
-
-/// What follows an expression after each byte.
-struct ExprMoves {
-  const ByteClasses* classes;
-  const ExprId* targets;  // [classes->num_classes], none of them dead
-
-  ExprId After(uint8_t byte) const { return targets[classes->class_of[byte]]; }
-};
-
 // Up to kText: without parts.
 enum class ExprKind : uint8_t {
   kNothing,
   kEmpty,
-  kBytes,     // a: index of the set
+  kBytes,     // a: index of the set, b: the byte if it is one, otherwise -1
   kText,      // a: offset in the text arena, b: length, at least 2, x: hash
   kSequence,  // a: first, not a sequence; b: second
   kChoice,    // a: offset in the array of options, b: their number, at least 2; none is a choice

@@ -14,12 +14,6 @@ constexpr int kMaxBothDepth = 200;
 
 ByteSet OneByte(uint8_t byte) { return ByteSet::Range(byte, byte); }
 
-uint8_t LowestByteOf(const ByteSet& set) {
-  int byte = 0;
-  while (!set.Contains(static_cast<uint8_t>(byte))) ++byte;
-  return static_cast<uint8_t>(byte);
-}
-
 }  // namespace
 
 ExprId ExprNormalForm::Bytes(const ByteSet& bytes) {
@@ -101,7 +95,7 @@ bool ExprNormalForm::BeginsAsText(const Option& option) const {
 
 uint8_t ExprNormalForm::FirstByteOf(ExprId head) const {
   return nodes_.KindOf(head) == ExprKind::kText ? static_cast<uint8_t>(nodes_.TextOf(head)[0])
-                                                : LowestByteOf(nodes_.SetOf(head));
+                                                : nodes_.SetOf(head).first();
 }
 
 void ExprNormalForm::FactorTexts(Options& options, int depth) {

@@ -25,8 +25,8 @@ class ExprNormalForm {
 
   ExprId Bytes(const ByteSet& bytes);
   ExprId Text(std::string_view text);
-  /// The text `of` without its first byte. `of` is a kText.
-  ExprId TextSuffix(ExprId of) { return TextSuffix(of, 1); }
+  /// The text `of` without its first `num_bytes`, at most all. `of` is a kText or a kBytes of one.
+  ExprId TextSuffix(ExprId of, int32_t num_bytes);
   ExprId Sequence(ExprId first, ExprId second);
   ExprId Choice(std::span<const ExprId> options) { return Choice(options, 0); }
   ExprId Repeat(ExprId of, int64_t min, int64_t max);
@@ -41,7 +41,6 @@ class ExprNormalForm {
   };
   using Options = std::vector<Option>;
 
-  ExprId TextSuffix(ExprId of, int32_t num_bytes);
   ExprId Choice(std::span<const ExprId> options, int depth);
   Options Split(std::span<const ExprId> options) const;
   bool BeginsAsText(const Option& option) const;

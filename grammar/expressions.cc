@@ -1,5 +1,6 @@
 #include "grammar/expressions.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -28,6 +29,28 @@ struct Expressions::Impl {
   ExprId Pair(ExprKind kind, ExprId a, ExprId b) {
     const std::lock_guard lock(mutex);
     return derivatives.Settle(form.Pair(kind, a, b));
+  }
+
+  /// The text with which `of` begins.
+  ExprId TextOf(ExprId of) const {
+    return nodes.KindOf(of) == ExprKind::kSequence ? ExprId{nodes[of].a} : of;
+  }
+
+  /// What follows after as many of `bytes` as the text holds with which `of` begins; removes them.
+  ExprId AfterText(ExprId of, std::string_view& bytes) {
+    const ExprId text = TextOf(of);
+    const ExprId rest = text == of ? kEmpty : ExprId{nodes[of].b};
+    const ExprNode& node = nodes[text];
+    if (node.kind == ExprKind::kBytes) {
+      const bool is_equal = static_cast<uint8_t>(bytes.front()) == node.b;
+      bytes.remove_prefix(1);
+      return is_equal ? rest : kNothing;
+    }
+    const std::lock_guard lock(mutex);
+    const size_t size = std::min(bytes.size(), nodes.TextOf(text).size());
+    if (!nodes.TextOf(text).starts_with(bytes.substr(0, size))) return kNothing;
+    bytes.remove_prefix(size);
+    return form.Sequence(form.TextSuffix(text, static_cast<int32_t>(size)), rest);
   }
 
   std::mutex mutex;
@@ -110,17 +133,30 @@ bool Expressions::IsNullable(ExprId of) const { return impl_->nodes.IsNullable(o
 bool Expressions::IsProductive(ExprId of) const { return !impl_->nodes.IsDead(of); }
 int64_t Expressions::MinLength(ExprId of) const { return impl_->nodes[of].min_length; }
 
-ExprId Expressions::After(ExprId of, uint8_t byte) {
+ExprId Expressions::After(ExprId of, std::string_view bytes) {
+  while (!bytes.empty() && of != kNothing) {
+    if (BeginsWithText(of)) {
+      of = impl_->AfterText(of, bytes);
+    } else {
+      of = After(of, static_cast<uint8_t>(bytes.front()));
+      bytes.remove_prefix(1);
+    }
+  }
+  return of;
+}
+
+const ExprMoves& Expressions::MovesOf(ExprId of) {
+  static constexpr ByteClasses kOneClass;
+  static constexpr ExprMoves kNone = {&kOneClass, &kNothing};
   const ExprMoves* moves = impl_->MovesOf(of);
-  return moves == nullptr ? kNothing : moves->After(byte);
+  return moves == nullptr ? kNone : *moves;
 }
 
 ByteSet Expressions::FirstBytes(ExprId of) {
   ByteSet bytes;
-  const ExprMoves* moves = impl_->MovesOf(of);
-  if (moves == nullptr) return bytes;
+  const ExprMoves& moves = MovesOf(of);
   for (int byte = 0; byte < 256; ++byte) {
-    if (moves->After(static_cast<uint8_t>(byte)) != kNothing) bytes.Add(static_cast<uint8_t>(byte));
+    if (moves.After(static_cast<uint8_t>(byte)) != kNothing) bytes.Add(static_cast<uint8_t>(byte));
   }
   return bytes;
 }
@@ -145,6 +181,12 @@ Expressions::Repetition Expressions::RepetitionOf(ExprId of) const {
   return {ExprId{node.a}, node.x, impl_->nodes.MaxOf(of)};
 }
 
+std::optional<std::pair<ExprId, ExprId>> Expressions::BothOf(ExprId of) const {
+  const ExprNode& node = impl_->nodes[of];
+  if (node.kind != ExprKind::kBoth) return std::nullopt;
+  return std::pair(ExprId{node.a}, ExprId{node.b});
+}
+
 ExprId Expressions::MinuendOf(ExprId of) const {
   const ExprNode& node = impl_->nodes[of];
   return node.kind == ExprKind::kExcept ? ExprId{node.a} : of;
@@ -156,6 +198,27 @@ ExprId Expressions::DefinitionOf(ExprId of) const {
   const std::lock_guard lock(impl_->mutex);
   return *impl_->rules[node.a].definition;
 }
+
+bool Expressions::BeginsWithText(ExprId of) const {
+  const int64_t length = MinLength(of);
+  if (length == kUnknownLength || length == kNoLimit) return false;
+  const ExprNode& node = impl_->nodes[impl_->TextOf(of)];
+  return node.kind == ExprKind::kText || (node.kind == ExprKind::kBytes && node.b >= 0);
+}
+
+size_t Expressions::CopyText(ExprId of, std::span<char> to) const {
+  const ExprNode& node = impl_->nodes[impl_->TextOf(of)];
+  if (node.kind == ExprKind::kBytes) {
+    to[0] = static_cast<char>(node.b);
+    return 1;
+  }
+  const std::lock_guard lock(impl_->mutex);
+  const std::string_view text = impl_->nodes.TextOf(impl_->TextOf(of));
+  text.copy(to.data(), to.size());
+  return text.size();
+}
+
+bool Expressions::CallsRule(ExprId of) const { return impl_->nodes[of].calls_rule; }
 
 bool Expressions::IsPlain(ExprId of) const { return impl_->nodes.KindOf(of) <= ExprKind::kText; }
 

@@ -8,14 +8,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "grammar/byte_set.h"
+#include "grammar/expr_moves.h"
 
 namespace shortlist {
 
-/// An expression of an `Expressions`: a set of byte strings.
-enum class ExprId : int32_t {};
 /// A named expression of an `Expressions`, which may refer to itself.
 enum class RuleId : int32_t {};
 
@@ -77,7 +77,11 @@ class Expressions {
   int64_t MinLength(ExprId of) const;
   /// The rest of the strings of `of` that begin with `byte`. Nothing() if no string goes on so: an
   /// expression that is not productive is never returned.
-  ExprId After(ExprId of, uint8_t byte);
+  ExprId After(ExprId of, uint8_t byte) { return MovesOf(of).After(byte); }
+  /// Likewise for each of `bytes` in turn. Of a text it makes no states on the way.
+  ExprId After(ExprId of, std::string_view bytes);
+  /// After() for every byte. Lives as long as this object.
+  const ExprMoves& MovesOf(ExprId of);
   /// The bytes with which a string of `of` can begin.
   ByteSet FirstBytes(ExprId of);
 
@@ -97,12 +101,21 @@ class Expressions {
     int64_t min, max;
   };
   Repetition RepetitionOf(ExprId of) const;
+  /// The arguments of Both(), nullopt if `of` is no such.
+  std::optional<std::pair<ExprId, ExprId>> BothOf(ExprId of) const;
   /// The first argument of Except(), `of` itself if it is no such.
   ExprId MinuendOf(ExprId of) const;
   /// The definition of the rule that `of` calls, `of` itself if it is no call.
   ExprId DefinitionOf(ExprId of) const;
+  /// True if `of` or a part of it is a Call().
+  bool CallsRule(ExprId of) const;
   /// True if `of` is Bytes() or Text(), or Nothing() or Empty().
   bool IsPlain(ExprId of) const;
+  /// True if all strings of `of` begin with one Text(), which is the first of a sequence or `of`
+  /// itself, and there is such a string.
+  bool BeginsWithText(ExprId of) const;
+  /// Copies the first bytes of that text, as many as there is room for, and returns its length.
+  size_t CopyText(ExprId of, std::span<char> to) const;
   /// A text that is the same for the same form in every `Expressions`, and for no other. nullopt:
   /// `of` calls a rule, or the text is longer than 4 KiB.
   std::optional<std::string> FormOf(ExprId of) const;

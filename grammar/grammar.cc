@@ -41,12 +41,4 @@ absl::StatusOr<std::shared_ptr<const Grammar>> Grammar::OfEbnf(std::string_view 
   return Create(std::move(expressions), start);
 }
 
-ExprId Grammar::Next(ExprId state, std::string_view bytes) const {
-  for (const char byte : bytes) {
-    if (IsDead(state)) break;
-    state = Next(state, static_cast<uint8_t>(byte));
-  }
-  return state;
-}
-
 }  // namespace shortlist

@@ -36,7 +36,9 @@ class Grammar {
   ExprId Next(ExprId state, uint8_t byte) const {
     return is_full() ? expressions_->Nothing() : expressions_->After(state, byte);
   }
-  ExprId Next(ExprId state, std::string_view bytes) const;
+  ExprId Next(ExprId state, std::string_view bytes) const {
+    return is_full() ? expressions_->Nothing() : expressions_->After(state, bytes);
+  }
   /// True if the text may end here.
   bool Accepts(ExprId state) const { return !is_full() && expressions_->IsNullable(state); }
   bool IsDead(ExprId state) const { return state == expressions_->Nothing(); }

@@ -1,5 +1,6 @@
 #include "grammar/grammar_compiler.h"
 
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "grammar/expressions.h"
 #include "grammar/grammar.h"
 #include "grammar/json_schema.h"
+#include "grammar/json_text.h"
 #include "grammar/regex.h"
 #include "grammar/structural_tag.h"
 #include "grammar/token_trie.h"
@@ -50,10 +52,20 @@ absl::StatusOr<std::shared_ptr<const Grammar>> MakeGrammar(const GrammarSpec& sp
   return Grammar::Create(std::move(expressions), start);
 }
 
+/// With the tokens of strings in JSON texts, which nearly all grammars share.
+std::shared_ptr<HeadCache> MakeHeadCache(std::span<const std::string_view> tokens) {
+  auto heads = std::make_shared<HeadCache>(std::make_shared<const TokenTrie>(tokens));
+  Expressions expressions;
+  const JsonText text(expressions, /*max_white_space=*/0);
+  heads->RepetitionsOf(text.PlainChar(), expressions);
+  heads->RepetitionsOf(text.AnyChar(), expressions);
+  return heads;
+}
+
 }  // namespace
 
 GrammarCompiler::GrammarCompiler(Options options)
-    : heads_(std::make_shared<HeadCache>(std::make_shared<const TokenTrie>(options.tokens))),
+    : heads_(MakeHeadCache(options.tokens)),
       end_ids_(std::move(options.end_ids)),
       encode_(std::move(options.encode)),
       max_bytes_(options.max_bytes),

@@ -1,7 +1,6 @@
 #include "grammar/grammar_constraint.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/utf8.h"
@@ -13,22 +12,6 @@ namespace {
 constexpr size_t kMaxForcedBytes = 512;
 // Of one call, about 20 ms: other requests wait meanwhile.
 constexpr int64_t kMaxWork = 200'000;
-
-/// `ids` with or without the few `others`; all ascending.
-std::vector<TokenId> Merge(std::span<const TokenId> ids, std::span<const TokenId> others,
-                           bool with_others) {
-  std::vector<TokenId> merged;
-  merged.reserve(ids.size() + others.size());
-  auto begin = ids.begin();
-  for (const TokenId other : others) {
-    const auto end = std::lower_bound(begin, ids.end(), other);
-    merged.insert(merged.end(), begin, end);
-    begin = end != ids.end() && *end == other ? end + 1 : end;
-    if (with_others) merged.push_back(other);
-  }
-  merged.insert(merged.end(), begin, ids.end());
-  return merged;
-}
 
 }  // namespace
 
@@ -73,9 +56,13 @@ bool GrammarConstraint::Allows(State state, TokenId token) const {
 TokenSet GrammarConstraint::Allowed(State state) const {
   if (state == kEnded) return TokenSet::Only(std::vector<TokenId>());
   const bool accepts = Used().Accepts(ExprOf(state));
-  // The set may leave the memory of `sets_`, so the result has its own ids.
   const std::shared_ptr<const AllowedTokens> set = sets_->Of(ExprOf(state));
-  std::vector<TokenId> ids = Merge(set->ids, end_ids_, set->is_exception != accepts);
+  const bool with_ends = set->is_exception != accepts;
+  const bool has_ends = std::ranges::all_of(end_ids_, [&](TokenId end) {
+    return std::ranges::binary_search(set->ids, end) == with_ends;
+  });
+  if (has_ends) return TokenSet::Shared(set->is_exception, {set, &set->ids});
+  std::vector<TokenId> ids = MergeTokens(set->ids, end_ids_, with_ends);
   return set->is_exception ? TokenSet::AllExcept(std::move(ids)) : TokenSet::Only(std::move(ids));
 }
 
@@ -127,7 +114,8 @@ std::vector<TokenId> GrammarConstraint::Forced(State state) const {
   if (bytes.empty()) return {};
   std::vector<TokenId> tokens = encode_(bytes);
   if (!Spell(tokens, bytes)) return {};
-  const std::optional<int32_t> node = sets_->trie().Find(sets_->trie().BytesOf(tokens.back()));
+  const std::optional<int32_t> node =
+      sets_->trie().nodes().Find(sets_->trie().BytesOf(tokens.back()));
   const ExprId end = Used().Next(ExprOf(state), bytes);
   if (sets_->HasTokenBelow(*node, end)) tokens.pop_back();
   return tokens;

@@ -22,7 +22,7 @@ std::shared_ptr<const HeadTokens> HeadCache::FindOrAdd(char kind, ExprId id,
 
 std::shared_ptr<const HeadTokens> HeadCache::HeadOf(ExprId first, Expressions& expressions) {
   return FindOrAdd('h', first, expressions,
-                   [&] { return std::make_shared<const HeadTokens>(first, *trie_, expressions); });
+                   [&] { return HeadTokens::Of(first, *trie_, expressions); });
 }
 
 std::shared_ptr<const HeadTokens> HeadCache::RepetitionsOf(ExprId of, Expressions& expressions) {

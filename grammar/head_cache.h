@@ -20,7 +20,7 @@ class HeadCache {
       : trie_(std::move(trie)), heads_(max_bytes) {}
 
   const std::shared_ptr<const TokenTrie>& trie() const { return trie_; }
-  /// `HeadTokens(first)`, and `HeadTokens::OfRepetitions(of)`.
+  /// `HeadTokens::Of(first)`, and `HeadTokens::OfRepetitions(of)`.
   std::shared_ptr<const HeadTokens> HeadOf(ExprId first, Expressions& expressions);
   std::shared_ptr<const HeadTokens> RepetitionsOf(ExprId of, Expressions& expressions);
   int64_t num_bytes() const { return heads_.num_bytes(); }

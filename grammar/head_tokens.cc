@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <utility>
 
+#include "grammar/token_bits.h"
 #include "grammar/trie_walk.h"
 
 namespace shortlist {
@@ -14,9 +17,14 @@ constexpr int64_t kManyRepetitions = int64_t{1} << 30;
 // Such repetitions of longer strings would have lengths at the limit, and no token holds one.
 constexpr int64_t kMaxCountedLength = int64_t{1} << 20;
 
-// Shares of the trie's nodes above which a list is indexed by node or token.
-constexpr int64_t kMinNodesPerExit = 16;
-constexpr int64_t kMinTokensPerBit = 64;
+// Of the exits that are kept, per token of the vocabulary.
+constexpr int64_t kMaxExitBytesPerToken = 1;
+
+/// How far a token has come in `first`.
+struct Count {
+  uint8_t num_begun;
+  bool may_end;  // no repetition is open, or the open one may end
+};
 
 /// Counts the repetitions of `of` that states after Repeat(of, kMany, 2 * kMany) have begun.
 class RepetitionCounter {
@@ -24,10 +32,6 @@ class RepetitionCounter {
   RepetitionCounter(ExprId of, const Expressions& expressions)
       : of_(of), expressions_(expressions) {}
 
-  struct Count {
-    uint8_t num_begun;
-    bool may_end;  // none is open, or the open one may end
-  };
   /// nullopt: not known, or too many.
   std::optional<Count> Of(ExprId state) {
     Entry& entry = entries_[static_cast<size_t>(state) % entries_.size()];
@@ -61,117 +65,178 @@ class RepetitionCounter {
 
 }  // namespace
 
-HeadTokens::HeadTokens(ExprId first, const TokenTrie& trie, Expressions& expressions)
-    : HeadTokens() {
-  WalkTrie(trie, expressions, /*node=*/0, first, [&](int32_t node, ExprId state) {
-    AddNode(node, expressions.IsNullable(state), /*count=*/0, trie);
+/// A walk over all tokens.
+class HeadTokens::Walk {
+ public:
+  Walk(const TokenTrie& trie, Expressions& expressions, HeadTokens& head)
+      : trie_(trie), expressions_(expressions), head_(head) {}
+
+  /// `count_of` returns the Count of a state; nullopt: it is not known. False: it was not.
+  template <typename CountOf>
+  bool Run(ExprId first, CountOf count_of) {
+    const ExprId nothing = expressions_.Nothing();
+    Enter(/*node=*/0, first);
+    while (!path_.empty()) {
+      Place& place = path_.back();
+      if (place.next == place.end) {
+        if (EndsHere()) endings_.pop_back();
+        path_.pop_back();
+        continue;
+      }
+      const int32_t node = place.next++;
+      const ExprId state = place.moves->After(trie_.nodes().ByteOf(node));
+      if (state == nothing) {
+        AddExits(node);
+        continue;
+      }
+      const std::optional<Count> count = count_of(state);
+      if (!count.has_value()) return false;
+      AddInside(node, count->num_begun);
+      head_.max_length_ =
+          std::max(head_.max_length_, std::ssize(path_) + expressions_.MinLength(state));
+      const ByteTrie::Range children = trie_.nodes().ChildrenOf(node);
+      if (children.begin == children.end) continue;
+      if (count->may_end) endings_.push_back({path_.size(), count->num_begun});
+      Enter(node, state);
+    }
+    head_.Index(std::move(exits_), trie_.vocab_size());
     return true;
+  }
+
+ private:
+  struct Place {
+    int32_t next, end;  // children that are not visited yet
+    const ExprMoves* moves;
+  };
+  // A beginning of this length that `first` may end with.
+  struct Ending {
+    size_t length;
+    uint8_t count;
+  };
+
+  void Enter(int32_t node, ExprId state) {
+    const ByteTrie::Range children = trie_.nodes().ChildrenOf(node);
+    path_.push_back({children.begin, children.end, &expressions_.MovesOf(state)});
+  }
+  /// True if `first` may end before the children that are visited.
+  bool EndsHere() const { return !endings_.empty() && endings_.back().length + 1 == path_.size(); }
+  void AddInside(int32_t node, uint8_t count) {
+    if (EndsHere()) head_.inner_bytes_.Add(trie_.nodes().ByteOf(node));
+    if (head_.inside_.size() <= count) head_.inside_.resize(count + 1);
+    const std::span<const TokenId> tokens = trie_.TokensAt(node);
+    head_.inside_[count].insert(head_.inside_[count].end(), tokens.begin(), tokens.end());
+  }
+  /// `node` is outside, and so are all tokens from it on.
+  void AddExits(int32_t node) {
+    if (endings_.empty()) return;
+    for (const TokenId token : trie_.TokensFrom(node)) {
+      const std::string_view bytes = trie_.BytesOf(token);
+      for (const auto& [length, count] : endings_) {
+        if (!head_.has_exits_) return;
+        exits_.push_back({bytes.substr(length), token, count});
+        num_exit_bytes_ += std::ssize(exits_.back().bytes);
+        head_.has_exits_ = num_exit_bytes_ <= kMaxExitBytesPerToken * trie_.vocab_size();
+      }
+    }
+  }
+
+  const TokenTrie& trie_;
+  Expressions& expressions_;
+  HeadTokens& head_;
+  std::vector<Place> path_;
+  std::vector<Ending> endings_;  // of the string that `path_` leads to
+  std::vector<Exit> exits_;
+  int64_t num_exit_bytes_ = 0;
+};
+
+std::shared_ptr<const HeadTokens> HeadTokens::Of(ExprId first, const TokenTrie& trie,
+                                                 Expressions& expressions) {
+  const std::shared_ptr<HeadTokens> head(new HeadTokens());
+  Walk(trie, expressions, *head).Run(first, [&](ExprId state) {
+    return std::optional(Count{.num_begun = 0, .may_end = expressions.IsNullable(state)});
   });
-  Index(trie);
+  return head;
 }
 
 std::shared_ptr<const HeadTokens> HeadTokens::OfRepetitions(ExprId of, const TokenTrie& trie,
                                                             Expressions& expressions) {
-  if (expressions.MinLength(of) > kMaxCountedLength) {
-    return std::shared_ptr<const HeadTokens>(new HeadTokens(/*is_countable=*/false));
-  }
+  const std::shared_ptr<HeadTokens> not_countable(new HeadTokens());
+  not_countable->is_countable_ = false;
+  if (expressions.MinLength(of) > kMaxCountedLength) return not_countable;
   const ExprId many = expressions.Repeat(of, kManyRepetitions, 2 * kManyRepetitions);
   RepetitionCounter counter(of, expressions);
+  if (!counter.Of(many).has_value()) return not_countable;
   const std::shared_ptr<HeadTokens> head(new HeadTokens());
-  head->is_countable_ = counter.Of(many).has_value();
-  if (!head->is_countable_) return head;
-  WalkTrie(trie, expressions, /*node=*/0, many, [&](int32_t node, ExprId state) {
-    const auto count = counter.Of(state);
-    if (count.has_value()) head->AddNode(node, count->may_end, count->num_begun, trie);
-    head->is_countable_ = count.has_value();
-    return count.has_value();
-  });
-  if (!head->is_countable_)
-    return std::shared_ptr<const HeadTokens>(new HeadTokens(/*is_countable=*/false));
-  head->Index(trie);
-  return head;
+  const bool is_countable =
+      Walk(trie, expressions, *head).Run(many, [&](ExprId state) { return counter.Of(state); });
+  return is_countable ? head : not_countable;
 }
 
-void HeadTokens::AddNode(int32_t node, bool may_end, uint8_t count, const TokenTrie& trie) {
-  if (inside_.size() <= count) inside_.resize(count + 1);
-  const std::span<const TokenId> tokens = trie.TokensAt(node);
-  inside_[count].insert(inside_[count].end(), tokens.begin(), tokens.end());
-  if (!may_end) return;
-  if (exit_counts_.empty()) exit_counts_.assign(trie.num_nodes(), kNoExit);
-  const int32_t end = trie.EndOf(node);
-  for (int32_t child = node + 1; child < end; child = trie.EndOf(child)) {
-    exit_counts_[child] = count;
-    ++num_exits_;
+void HeadTokens::Index(std::vector<Exit> exits, int64_t vocab_size) {
+  vocab_size_ = vocab_size;
+  TokenBits bits(vocab_size);
+  for (std::vector<TokenId>& tokens : inside_) {
+    bits.Add(tokens);
+    SortTokens(tokens, vocab_size);
+    tokens.shrink_to_fit();
   }
-}
-
-void HeadTokens::Index(const TokenTrie& trie) {
-  if (NumInside(0, std::ssize(inside_)) > trie.vocab_size() / kMinTokensPerBit) {
-    inside_bits_.emplace(trie.vocab_size());
-    for (const std::vector<TokenId>& tokens : inside_) inside_bits_->Add(tokens);
+  if (bits.size() > vocab_size / 2) {
+    outside_ = bits.Ids(/*included=*/false);
     if (inside_.size() == 1) inside_.clear();  // no counts: all or nothing
   }
-  if (num_exits_ <= trie.num_nodes() / kMinNodesPerExit) {
-    exits_.reserve(num_exits_);
-    for (int32_t node = 0; node < std::ssize(exit_counts_); ++node) {
-      if (exit_counts_[node] != kNoExit) exits_.push_back({node, exit_counts_[node]});
-    }
-    std::vector<uint8_t>().swap(exit_counts_);
+  if (!has_exits_) exits.clear();
+  std::ranges::sort(exits, {}, [](const Exit& exit) { return std::tie(exit.bytes, exit.token); });
+  std::vector<std::string_view> strings;
+  for (const Exit& exit : exits) {
+    strings.push_back(exit.bytes);
+    exit_tokens_.push_back(exit.token);
+    exit_counts_.push_back(exit.count);
   }
-  for (std::vector<TokenId>& tokens : inside_) tokens.shrink_to_fit();
+  exits_.emplace(strings);
 }
 
-int64_t HeadTokens::NumInside(int64_t begin, int64_t end) const {
-  int64_t num_tokens = 0;
-  for (int64_t count = begin; count < end; ++count) num_tokens += std::ssize(inside_[count]);
-  return num_tokens;
-}
-
-void HeadTokens::AddInside(int64_t max, TokenBits& tokens) const {
+void HeadTokens::AddInside(int64_t max, TokenUnion& tokens) const {
   const int64_t num_counts = std::ssize(inside_);
   const int64_t end = max < num_counts ? max + 1 : num_counts;
-  const bool is_most = NumInside(end, num_counts) < NumInside(0, end);
-  if (inside_bits_.has_value() && (is_most || inside_.empty())) {
-    TokenBits bits = *inside_bits_;
-    for (int64_t count = end; count < num_counts; ++count) bits.Remove(inside_[count]);
-    tokens.Add(bits);
+  if (!outside_.has_value()) {
+    for (int64_t count = 0; count < end; ++count) tokens.Add(inside_[count]);
     return;
   }
-  for (int64_t count = 0; count < end; ++count) tokens.Add(inside_[count]);
+  std::vector<TokenId> above;
+  for (int64_t count = end; count < num_counts; ++count) {
+    above.insert(above.end(), inside_[count].begin(), inside_[count].end());
+  }
+  SortTokens(above, vocab_size_);
+  tokens.AddAllExcept(*outside_, above);
 }
 
-void HeadTokens::AddTokens(int64_t min, int64_t max, ExprId rest, const TokenTrie& trie,
-                           Expressions& expressions, TokenBits& tokens) const {
-  AddInside(max, tokens);
-  if (rest == expressions.Empty()) return;
-  const auto try_exit = [&](int32_t node, uint8_t count) {
-    if (count < min || count > max) return;
-    const ExprId state = expressions.After(rest, trie.ByteOf(node));
-    if (state == expressions.Nothing()) return;
-    tokens.Add(trie.TokensAt(node));
-    if (trie.EndOf(node) == node + 1) return;
-    WalkTrie(trie, expressions, node, state, [&](int32_t below, ExprId) {
-      tokens.Add(trie.TokensAt(below));
-      return true;
-    });
-  };
-  for (const Exit& exit : exits_) try_exit(exit.node, exit.count);
-  if (exit_counts_.empty()) return;
-  const ByteSet first_bytes = expressions.FirstBytes(rest);
-  for (int byte = 0; byte < 256; ++byte) {
-    if (!first_bytes.Contains(static_cast<uint8_t>(byte))) continue;
-    for (const int32_t node : trie.NodesWithByte(static_cast<uint8_t>(byte))) {
-      if (exit_counts_[node] != kNoExit) try_exit(node, exit_counts_[node]);
-    }
+bool HeadTokens::AddTokens(int64_t min, int64_t max, ExprId rest, Expressions& expressions,
+                           TokenUnion& tokens) const {
+  if (rest == expressions.Empty()) {
+    AddInside(max, tokens);
+    return true;
   }
+  // A token that begins too many repetitions may leave after fewer.
+  const bool may_leave =
+      max < std::ssize(inside_) - 1 && !(inner_bytes_ & expressions.FirstBytes(rest)).empty();
+  if (!has_exits_ || may_leave) return false;
+  AddInside(max, tokens);
+  TrieWalk(*exits_, expressions).Run(/*node=*/0, rest, [&](int32_t node) {
+    const auto [begin, end] = exits_->StringsAt(node);
+    for (int32_t i = begin; i < end; ++i) {
+      if (min <= exit_counts_[i] && exit_counts_[i] <= max) tokens.Add(exit_tokens_[i]);
+    }
+    return true;
+  });
+  return true;
 }
 
 int64_t HeadTokens::num_bytes() const {
-  int64_t num_bytes =
-      static_cast<int64_t>(sizeof(*this) + exits_.size() * sizeof(Exit) + exit_counts_.size());
-  num_bytes += static_cast<int64_t>(inside_.size() * sizeof(inside_[0]));
-  num_bytes += NumInside(0, std::ssize(inside_)) * static_cast<int64_t>(sizeof(TokenId));
-  return num_bytes + (inside_bits_.has_value() ? inside_bits_->num_bytes() : 0);
+  size_t num_tokens = exit_tokens_.size() + (outside_.has_value() ? outside_->size() : 0);
+  for (const std::vector<TokenId>& tokens : inside_) num_tokens += tokens.size();
+  return static_cast<int64_t>(sizeof(*this) + inside_.size() * sizeof(inside_[0]) +
+                              num_tokens * sizeof(TokenId) + exit_counts_.size()) +
+         (exits_.has_value() ? exits_->num_bytes() : 0);
 }
 
 }  // namespace shortlist

@@ -12,14 +12,17 @@ namespace {
 // plain one; otherwise it is walked as a whole.
 constexpr size_t kMaxSplitSteps = 256;
 constexpr size_t kMaxOtherParts = 16;
+constexpr size_t kMaxNarrowTokens = 512;
 
 /// True if after most of the bytes that may follow `a` the states are the same.
 bool AreMostlyEqual(ExprId a, ExprId b, Expressions& expressions) {
+  const ExprMoves& moves_a = expressions.MovesOf(a);
+  const ExprMoves& moves_b = expressions.MovesOf(b);
   int num_more_equal = 0;
   for (int byte = 0; byte < 256; ++byte) {
-    const ExprId after = expressions.After(a, static_cast<uint8_t>(byte));
+    const ExprId after = moves_a.After(static_cast<uint8_t>(byte));
     if (after == expressions.Nothing()) continue;
-    num_more_equal += after == expressions.After(b, static_cast<uint8_t>(byte)) ? 1 : -1;
+    num_more_equal += after == moves_b.After(static_cast<uint8_t>(byte)) ? 1 : -1;
   }
   return num_more_equal > 0;
 }
@@ -46,7 +49,7 @@ std::shared_ptr<const AllowedTokens> TokenSets::Of(ExprId state) {
 
 bool TokenSets::HasTokenBelow(int32_t node, ExprId state) const {
   bool has_token = false;
-  WalkTrie(trie(), grammar_->expressions(), node, state, [&](int32_t below, ExprId) {
+  TrieWalk(trie().nodes(), grammar_->expressions()).Run(node, state, [&](int32_t below) {
     has_token = !trie().TokensAt(below).empty();
     return !has_token;
   });
@@ -54,11 +57,9 @@ bool TokenSets::HasTokenBelow(int32_t node, ExprId state) const {
 }
 
 std::shared_ptr<const AllowedTokens> TokenSets::Compute(ExprId state) {
-  TokenBits tokens(trie().vocab_size());
+  TokenUnion tokens(trie().vocab_size());
   AddTokensOf(state, tokens);
-  AllowedTokens set{.is_exception = tokens.size() > trie().vocab_size() / 2, .ids = {}};
-  set.ids = tokens.Ids(/*included=*/!set.is_exception);
-  return std::make_shared<const AllowedTokens>(std::move(set));
+  return std::make_shared<const AllowedTokens>(std::move(tokens).Build());
 }
 
 std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
@@ -85,17 +86,19 @@ std::vector<ExprId> TokenSets::SplitState(ExprId state) const {
   return parts;
 }
 
-void TokenSets::AddTokensOf(ExprId state, TokenBits& tokens) {
+void TokenSets::AddTokensOf(ExprId state, TokenUnion& tokens) {
+  if (grammar_->expressions().BeginsWithText(state)) return WalkAll(state, tokens);
   const std::vector<ExprId> parts = SplitState(state);
   for (const ExprId part : parts) AddTokensOfPart(part, tokens);
   if (parts.empty()) WalkAll(state, tokens);
 }
 
-void TokenSets::AddTokensOfPart(ExprId state, TokenBits& tokens) {
+void TokenSets::AddTokensOfPart(ExprId state, TokenUnion& tokens) {
   Expressions& expressions = grammar_->expressions();
   const auto [first, rest] = expressions.SplitSequence(state);
-  // A plain part ends within few nodes: nothing of it is worth remembering.
   if (expressions.IsPlain(first)) return WalkAll(state, tokens);
+  // The head of a rule is of no use to other grammars.
+  if (expressions.CallsRule(first) && IsNarrow(first)) return WalkAll(state, tokens);
   const ExprId minuend = expressions.MinuendOf(first);
   if (minuend != first && AreMostlyEqual(minuend, first, expressions)) {
     return AddTokensWithin(expressions.Sequence(minuend, rest), state, tokens);
@@ -103,45 +106,87 @@ void TokenSets::AddTokensOfPart(ExprId state, TokenBits& tokens) {
   const auto [of, min, max] = expressions.RepetitionOf(first);
   if (of != first) {
     if (const auto head = RepetitionsOf(of); head->is_countable()) {
-      head->AddTokens(min, max, rest, trie(), expressions, tokens);
+      if (!head->AddTokens(min, max, rest, expressions, tokens)) WalkAll(state, tokens);
       return;
     }
   }
-  HeadOf(first)->AddTokens(0, Expressions::kNoLimit, rest, trie(), expressions, tokens);
+  const bool is_added =
+      HeadLike(first)->AddTokens(0, Expressions::kNoLimit, rest, expressions, tokens);
+  if (!is_added) WalkAll(state, tokens);
+}
+
+void TokenSets::AddTokensWithin(ExprId wider, ExprId state, TokenUnion& tokens) {
+  const std::shared_ptr<const AllowedTokens> all = Of(wider);
+  const std::vector<TokenId> missing = Missing(wider, state);
+  if (all->is_exception) return tokens.AddAllExcept(all->ids, missing);
+  tokens.Add(MergeTokens(all->ids, missing, /*with_others=*/false));
 }
 
 /// Walks only where the states differ, as before the names that an object lists: a few nodes.
-void TokenSets::AddTokensWithin(ExprId wider, ExprId state, TokenBits& tokens) {
+std::vector<TokenId> TokenSets::Missing(ExprId wider, ExprId state) const {
   struct Place {
-    int32_t end;  // of the subtree
+    int32_t node;
     ExprId wider, state;
   };
   Expressions& expressions = grammar_->expressions();
-  TokenBits within(trie().vocab_size());
-  AddTokensOf(wider, within);
-  std::vector<Place> path{{trie().num_nodes(), wider, state}};
-  for (int32_t node = 1; node < trie().num_nodes();) {
-    while (node >= path.back().end) path.pop_back();
-    const Place next = {trie().EndOf(node),
-                        expressions.After(path.back().wider, trie().ByteOf(node)),
-                        expressions.After(path.back().state, trie().ByteOf(node))};
-    if (next.wider == next.state) {
-      node = next.end;
-    } else if (next.state == expressions.Nothing()) {
-      for (; node < next.end; ++node) within.Remove(trie().TokensAt(node));
-    } else {
-      ++node;
-      if (node < next.end) path.push_back(next);
+  const ByteTrie& nodes = trie().nodes();
+  std::vector<TokenId> missing;
+  std::vector<Place> open{{0, wider, state}};
+  while (!open.empty()) {
+    const Place place = open.back();
+    open.pop_back();
+    const auto [begin, end] = nodes.ChildrenOf(place.node);
+    if (begin == end) continue;
+    const ExprMoves& moves_of_wider = expressions.MovesOf(place.wider);
+    const ExprMoves& moves = expressions.MovesOf(place.state);
+    for (int32_t child = begin; child < end; ++child) {
+      const Place next = {child, moves_of_wider.After(nodes.ByteOf(child)),
+                          moves.After(nodes.ByteOf(child))};
+      if (next.wider == next.state) continue;
+      if (next.state != expressions.Nothing()) {
+        open.push_back(next);
+        continue;
+      }
+      const std::span<const TokenId> tokens = trie().TokensFrom(child);
+      missing.insert(missing.end(), tokens.begin(), tokens.end());
     }
   }
-  tokens.Add(within);
+  SortTokens(missing, trie().vocab_size());
+  return missing;
 }
 
-void TokenSets::WalkAll(ExprId state, TokenBits& tokens) {
-  WalkTrie(trie(), grammar_->expressions(), /*node=*/0, state, [&](int32_t node, ExprId) {
+void TokenSets::WalkAll(ExprId state, TokenUnion& tokens) {
+  TrieWalk(trie().nodes(), grammar_->expressions()).Run(/*node=*/0, state, [&](int32_t node) {
     tokens.Add(trie().TokensAt(node));
     return true;
   });
+}
+
+bool TokenSets::IsNarrow(ExprId first) const {
+  const ExprMoves& moves = grammar_->expressions().MovesOf(first);
+  const ByteTrie& nodes = trie().nodes();
+  const auto [begin, end] = nodes.ChildrenOf(0);
+  size_t num_tokens = 0;
+  for (int32_t node = begin; node < end && num_tokens <= kMaxNarrowTokens; ++node) {
+    if (moves.After(nodes.ByteOf(node)) == grammar_->expressions().Nothing()) continue;
+    num_tokens += trie().TokensFrom(node).size();
+  }
+  return num_tokens <= kMaxNarrowTokens;
+}
+
+/// A string of both an expression and a repetition is often limited by a count that no token comes
+/// near, and that falls with each byte.
+std::shared_ptr<const HeadTokens> TokenSets::HeadLike(ExprId first) {
+  Expressions& expressions = grammar_->expressions();
+  auto [other, repetition] = expressions.BothOf(first).value_or(std::pair(first, first));
+  if (expressions.RepetitionOf(repetition).of == repetition) std::swap(other, repetition);
+  const auto [of, min, max] = expressions.RepetitionOf(repetition);
+  if (other != repetition && of != repetition && max != Expressions::kNoLimit) {
+    const auto head =
+        HeadOf(expressions.Both(other, expressions.Repeat(of, min, Expressions::kNoLimit)));
+    if (head->max_length() <= max) return head;
+  }
+  return HeadOf(first);
 }
 
 std::shared_ptr<const HeadTokens> TokenSets::HeadOf(ExprId first) {

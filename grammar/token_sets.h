@@ -11,16 +11,10 @@
 #include "grammar/grammar.h"
 #include "grammar/head_cache.h"
 #include "grammar/head_tokens.h"
-#include "grammar/token_bits.h"
 #include "grammar/token_trie.h"
+#include "grammar/token_union.h"
 
 namespace shortlist {
-
-/// Only `ids`, or all tokens except `ids`, whichever is shorter.
-struct AllowedTokens {
-  bool is_exception = false;
-  std::vector<TokenId> ids;  // ascending
-};
 
 /// Computes and remembers which tokens of a vocabulary may follow a state of a grammar: those whose
 /// bytes begin a rest of the state. Shared by all requests with this grammar and tokenizer.
@@ -48,13 +42,19 @@ class TokenSets {
   /// Splits `state` into states whose tokens together are those of `state`, each with a first part
   /// that must be left by at least one byte. Empty: there are too many.
   std::vector<ExprId> SplitState(ExprId state) const;
-  void AddTokensOf(ExprId state, TokenBits& tokens);
+  void AddTokensOf(ExprId state, TokenUnion& tokens);
   /// `state`: one of those that SplitState() returns.
-  void AddTokensOfPart(ExprId state, TokenBits& tokens);
+  void AddTokensOfPart(ExprId state, TokenUnion& tokens);
   /// Adds the tokens of `state` from those of `wider`, which has more strings.
-  void AddTokensWithin(ExprId wider, ExprId state, TokenBits& tokens);
+  void AddTokensWithin(ExprId wider, ExprId state, TokenUnion& tokens);
   /// Adds the tokens of `state` by a walk over the trie.
-  void WalkAll(ExprId state, TokenBits& tokens);
+  void WalkAll(ExprId state, TokenUnion& tokens);
+  /// Tokens of `wider` that are not those of `state`. Ascending.
+  std::vector<TokenId> Missing(ExprId wider, ExprId state) const;
+  /// True if few tokens begin as `first` does.
+  bool IsNarrow(ExprId first) const;
+  /// The head of `first` or of an expression with the same tokens.
+  std::shared_ptr<const HeadTokens> HeadLike(ExprId first);
   std::shared_ptr<const HeadTokens> HeadOf(ExprId first);
   std::shared_ptr<const HeadTokens> RepetitionsOf(ExprId of);
 

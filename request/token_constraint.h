@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -18,8 +19,14 @@ class TokenSet {
   /// `ids` ascending; the memory must outlive the set.
   static TokenSet Only(std::span<const TokenId> ids) { return TokenSet(false, ids); }
   /// `ids` ascending.
-  static TokenSet Only(std::vector<TokenId> ids) { return TokenSet(false, std::move(ids)); }
-  static TokenSet AllExcept(std::vector<TokenId> ids) { return TokenSet(true, std::move(ids)); }
+  static TokenSet Only(std::vector<TokenId> ids) { return Shared(false, std::move(ids)); }
+  static TokenSet AllExcept(std::vector<TokenId> ids) { return Shared(true, std::move(ids)); }
+  /// `ids` ascending. Copies no ids.
+  static TokenSet Shared(bool is_exception, std::shared_ptr<const std::vector<TokenId>> ids) {
+    TokenSet set(is_exception, *ids);
+    set.owned_ = std::move(ids);
+    return set;
+  }
 
   bool is_exception() const { return is_exception_; }  // all tokens except ids()
   std::span<const TokenId> ids() const { return ids_; }
@@ -30,11 +37,12 @@ class TokenSet {
  private:
   TokenSet(bool is_exception, std::span<const TokenId> ids)
       : is_exception_(is_exception), ids_(ids) {}
-  TokenSet(bool is_exception, std::vector<TokenId> ids)
-      : is_exception_(is_exception), owned_(std::move(ids)), ids_(owned_) {}
+  static TokenSet Shared(bool is_exception, std::vector<TokenId> ids) {
+    return Shared(is_exception, std::make_shared<const std::vector<TokenId>>(std::move(ids)));
+  }
 
   bool is_exception_;
-  std::vector<TokenId> owned_;  // moving the set keeps its memory
+  std::shared_ptr<const std::vector<TokenId>> owned_;  // null: the caller's memory
   std::span<const TokenId> ids_;
 };
 

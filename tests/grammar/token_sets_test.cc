@@ -30,7 +30,7 @@ std::vector<std::string> SmallVocab() {
   return tokens;
 }
 
-/// By the definition: one token after the other.
+/// By the definition: one token after the other, byte by byte.
 void ExpectSet(TokenSets& sets, ExprId state) {
   const auto set = sets.Of(state);
   EXPECT_TRUE(std::ranges::is_sorted(set->ids));
@@ -38,8 +38,10 @@ void ExpectSet(TokenSets& sets, ExprId state) {
   EXPECT_LE(std::ssize(set->ids), vocab_size / 2 + 1);
   for (int32_t id = 0; id < vocab_size; ++id) {
     const std::string_view bytes = sets.trie().BytesOf(TokenId{id});
-    const bool expected =
-        !bytes.empty() && !sets.grammar().IsDead(sets.grammar().Next(state, bytes));
+    ExprId after = state;
+    for (const char byte : bytes) after = sets.grammar().Next(after, static_cast<uint8_t>(byte));
+    ASSERT_EQ(sets.grammar().Next(state, bytes), after) << bytes;
+    const bool expected = !bytes.empty() && !sets.grammar().IsDead(after);
     const bool is_listed = std::ranges::binary_search(set->ids, TokenId{id});
     ASSERT_EQ(is_listed != set->is_exception, expected) << id << " '" << bytes << "'";
   }
@@ -101,6 +103,27 @@ TEST(TokenSetsTest, CountedRepetitionsMatchTokenByToken) {
         ExpectSet(sets, (*grammar)->Next((*grammar)->Begin(), text));
       });
     }
+  }
+}
+
+/// A length limit that no token comes near, one that some reach, and what remains of both.
+TEST(TokenSetsTest, LimitedStringsMatchTokenByToken) {
+  const auto cache = MakeCache(SmallVocab());
+  for (int64_t max = 3; max < 20; ++max) {
+    auto expressions = std::make_unique<Expressions>();
+    Expressions& e = *expressions;
+    const ExprId words =
+        e.Repeat(e.Choice(e.Text("bca"), e.Repeat(e.Text("a"), 1, kNoLimit)), 0, kNoLimit);
+    const ExprId any = e.Bytes(ByteSet::Range('a', 'c'));
+    const ExprId start =
+        e.Sequence(e.Both(words, e.Repeat(any, max % 3, max)), e.Choice(e.Text("cb"), any));
+    const auto grammar = Grammar::Create(std::move(expressions), start);
+    ASSERT_TRUE(grammar.ok()) << grammar.status();
+    TokenSets sets(*grammar, cache);
+    SCOPED_TRACE(testing::Message() << "at most " << max);
+    ForEachText(4, [&](const std::string& text) {
+      ExpectSet(sets, (*grammar)->Next((*grammar)->Begin(), text));
+    });
   }
 }
 

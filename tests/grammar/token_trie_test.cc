@@ -15,32 +15,37 @@ using testing::IsEmpty;
 
 std::vector<TokenId> ToVector(std::span<const TokenId> ids) { return {ids.begin(), ids.end()}; }
 
-TEST(TokenTrieTest, NodesAreDepthFirst) {
+TEST(TokenTrieTest, NodesAreByLevel) {
   const std::vector<std::string_view> tokens = {"b", "ab", "", "a", "ab", "xyz"};
   const TokenTrie trie(tokens);
+  const ByteTrie& nodes = trie.nodes();
   EXPECT_EQ(trie.vocab_size(), 6);
   EXPECT_EQ(trie.max_token_bytes(), 3);
-  ASSERT_EQ(trie.num_nodes(), 7);  // "", a, ab, b, x, xy, xyz
-  EXPECT_EQ(trie.EndOf(0), 7);
-  EXPECT_EQ(trie.EndOf(1), 3);
-  EXPECT_EQ(trie.ByteOf(2), 'b');
+  ASSERT_EQ(nodes.num_nodes(), 7);  // "", a, b, x, ab, xy, xyz
+  EXPECT_EQ(nodes.ChildrenOf(0).begin, 1);
+  EXPECT_EQ(nodes.ChildrenOf(0).end, 4);
+  EXPECT_EQ(nodes.ChildrenOf(2).begin, nodes.ChildrenOf(2).end);
+  EXPECT_EQ(nodes.ByteOf(4), 'b');
   EXPECT_THAT(ToVector(trie.TokensAt(0)), IsEmpty());
   EXPECT_THAT(ToVector(trie.TokensAt(1)), ElementsAre(TokenId{3}));
-  EXPECT_THAT(ToVector(trie.TokensAt(2)), ElementsAre(TokenId{1}, TokenId{4}));
-  EXPECT_THAT(ToVector(trie.TokensAt(4)), IsEmpty());
+  EXPECT_THAT(ToVector(trie.TokensAt(4)), ElementsAre(TokenId{1}, TokenId{4}));
+  EXPECT_THAT(ToVector(trie.TokensAt(5)), IsEmpty());
   EXPECT_THAT(ToVector(trie.TokensAt(6)), ElementsAre(TokenId{5}));
-  EXPECT_THAT(trie.NodesWithByte('b'), ElementsAre(2, 3));
-  EXPECT_EQ(trie.Find("xy"), 5);
-  EXPECT_EQ(trie.Find("b"), 3);
-  EXPECT_EQ(trie.Find("bb"), std::nullopt);
+  EXPECT_THAT(ToVector(trie.TokensFrom(1)), ElementsAre(TokenId{3}, TokenId{1}, TokenId{4}));
+  EXPECT_THAT(ToVector(trie.TokensFrom(3)), ElementsAre(TokenId{5}));
+  EXPECT_EQ(nodes.ChildOf(0, 'x'), 3);
+  EXPECT_EQ(nodes.ChildOf(3, 'x'), std::nullopt);
+  EXPECT_EQ(nodes.Find("xy"), 5);
+  EXPECT_EQ(nodes.Find("b"), 2);
+  EXPECT_EQ(nodes.Find("bb"), std::nullopt);
   EXPECT_EQ(trie.BytesOf(TokenId{4}), "ab");
   EXPECT_EQ(trie.BytesOf(TokenId{2}), "");
 }
 
 TEST(TokenTrieTest, NoTokensMakeOneNode) {
-  EXPECT_EQ(TokenTrie({}).num_nodes(), 1);
+  EXPECT_EQ(TokenTrie({}).nodes().num_nodes(), 1);
   const std::vector<std::string_view> tokens = {"", ""};
-  EXPECT_EQ(TokenTrie(tokens).num_nodes(), 1);
+  EXPECT_EQ(TokenTrie(tokens).nodes().num_nodes(), 1);
 }
 
 TEST(TokenTrieTest, RandomTokensAreFound) {
@@ -51,13 +56,13 @@ TEST(TokenTrieTest, RandomTokensAreFound) {
   }
   const TokenTrie trie(std::vector<std::string_view>(tokens.begin(), tokens.end()));
   size_t num_at_nodes = 0;
-  for (int32_t node = 0; node < trie.num_nodes(); ++node)
+  for (int32_t node = 0; node < trie.nodes().num_nodes(); ++node)
     num_at_nodes += trie.TokensAt(node).size();
   size_t num_with_bytes = 0;
   for (size_t id = 0; id < tokens.size(); ++id) {
     if (tokens[id].empty()) continue;
     ++num_with_bytes;
-    const auto node = trie.Find(tokens[id]);
+    const auto node = trie.nodes().Find(tokens[id]);
     ASSERT_TRUE(node.has_value());
     EXPECT_THAT(trie.TokensAt(*node), testing::Contains(TokenId{static_cast<int32_t>(id)}));
   }
