@@ -47,6 +47,8 @@ const char* Name(DrafterKind kind) {
   switch (kind) {
     case DrafterKind::kNone:
       return "plain";
+    case DrafterKind::kSuffix:
+      return "suffix";
     case DrafterKind::kEagle:
       return "eagle";
     case DrafterKind::kModel:
@@ -119,7 +121,7 @@ std::shared_ptr<const HeadOnDevice> DemoPair::CopyHead(DrafterKind kind, const H
 
 std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots,
                                                    std::shared_ptr<const HeadOnDevice> device) {
-  if (kind == DrafterKind::kNone) return nullptr;
+  if (kind == DrafterKind::kNone || kind == DrafterKind::kSuffix) return nullptr;
   Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
   if (kind == DrafterKind::kEagle) {
     auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_, device);
@@ -186,16 +188,18 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   }
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   DynamicVocabularyManager* const used = config.sizer != nullptr ? config.sizer_vocab : vocab.get();
-  auto engine = SpeculativeEngine::Create(*target_, drafter, used,
-                                          {.num_draft_tokens = config.num_draft_tokens,
-                                           .draft_p_min = config.draft_p_min,
-                                           .now_ms = config.now_ms,
-                                           .prompt_lookup = config.prompt_lookup,
-                                           .verify = config.verify,
-                                           .sizer = config.sizer,
-                                           .num_slots = num_slots,
-                                           .emit_size = emit_size()},
-                                          pool_);
+  auto engine = SpeculativeEngine::Create(
+      *target_, drafter, used,
+      {.num_draft_tokens = config.num_draft_tokens,
+       .draft_p_min = config.draft_p_min,
+       .now_ms = config.now_ms,
+       .suffix_drafts = config.suffix_drafts && config.drafter != DrafterKind::kNone,
+       .past_output_bytes = config.past_output_bytes,
+       .verify = config.verify,
+       .sizer = config.sizer,
+       .num_slots = num_slots,
+       .emit_size = emit_size()},
+      pool_);
   EXPECT_TRUE(engine.ok()) << engine.status();
   std::vector<int32_t> slots(num_slots);
   std::iota(slots.begin(), slots.end(), 0);
