@@ -165,7 +165,7 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t num_drafti
   thresholds.row.assign(max_tokens, kUsualRow);
   if (verify_.empty() || (draft_.empty() && !knows_rows_)) return thresholds;
   const double rate = std::max(PlainRate(num_requests), DraftedRate(num_requests));
-  const bool explores = num_requests == 1 && loads_[0].worth.explores();
+  const bool explores = num_requests == 1 && !draft_.empty() && loads_[0].worth.explores();
   const auto drafting = static_cast<double>(num_drafting);
   const double pass_ms = draft_.Of(num_drafting) / drafting;
   double before_ms = VerifyMs(num_requests);

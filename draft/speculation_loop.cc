@@ -22,6 +22,12 @@ absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
                                                  " KV slots, the engine needs ", num_slots));
 }
 
+/// Without a drafter, copies must be requested.
+EngineOptions OptionsWith(const Drafter* drafter, EngineOptions options) {
+  options.suffix_drafts &= drafter != nullptr || options.copies_alone;
+  return options;
+}
+
 bool KeepsOutputs(const EngineOptions& options) {
   return options.suffix_drafts && options.num_draft_tokens > 0 && options.past_output_bytes > 0;
 }
@@ -35,7 +41,7 @@ SpeculationLoop::SpeculationLoop(const ModelConfig& config, std::unique_ptr<Exec
       target_(std::move(target)),
       drafter_(drafter),
       draft_side_(drafter),
-      options_(std::move(options)),
+      options_(OptionsWith(drafter, std::move(options))),
       discovery_(options_.continuation_rows, drafter != nullptr),
       vocabs_(std::move(vocabs)),
       head_(std::move(head)),

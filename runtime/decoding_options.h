@@ -42,9 +42,9 @@ struct DecodingOptions {
   std::shared_ptr<const SketchLearning> learning;  // null: `sketch` is fixed
   int64_t num_draft_tokens = EngineOptions{}.num_draft_tokens;
   std::optional<double> draft_p_min;  // null: decided by measured costs
-  // Copies of earlier text (EngineOptions::suffix_drafts) continue what the draft model drafts.
+  // As in EngineOptions. copies_alone: --draft suffix.
   bool suffix_drafts = EngineOptions{}.suffix_drafts;
-  bool copies_alone = false;  // they are drafted without a draft model too
+  bool copies_alone = EngineOptions{}.copies_alone;
   VerifyMode verify = EngineOptions{}.verify;
   double coverage_floor = EngineOptions{}.coverage_floor;
   int64_t continuation_rows = EngineOptions{}.continuation_rows;

@@ -248,7 +248,7 @@ class ConstrainedCopyTest : public testing::Test {
         {std::make_shared<Script>(script), script.Begin()}};
     ChainMemory memory;
     const ChainPolicy policy(
-        memory, text, {.max_tokens = 4, .p_min = 0.35, .copies = true, .constraints = constraints});
+        memory, text, {.max_tokens = 4, .p_min = 0.1, .copies = true, .constraints = constraints});
     DraftedChain chain;
     policy.Copy(/*wants_distributions=*/false, chain);
     return chain.tokens;

@@ -188,18 +188,18 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   }
   std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
   DynamicVocabularyManager* const used = config.sizer != nullptr ? config.sizer_vocab : vocab.get();
-  auto engine = SpeculativeEngine::Create(
-      *target_, drafter, used,
-      {.num_draft_tokens = config.num_draft_tokens,
-       .draft_p_min = config.draft_p_min,
-       .now_ms = config.now_ms,
-       .suffix_drafts = config.suffix_drafts && config.drafter != DrafterKind::kNone,
-       .past_output_bytes = config.past_output_bytes,
-       .verify = config.verify,
-       .sizer = config.sizer,
-       .num_slots = num_slots,
-       .emit_size = emit_size()},
-      pool_);
+  auto engine = SpeculativeEngine::Create(*target_, drafter, used,
+                                          {.num_draft_tokens = config.num_draft_tokens,
+                                           .draft_p_min = config.draft_p_min,
+                                           .now_ms = config.now_ms,
+                                           .suffix_drafts = config.suffix_drafts,
+                                           .copies_alone = config.drafter == DrafterKind::kSuffix,
+                                           .past_output_bytes = config.past_output_bytes,
+                                           .verify = config.verify,
+                                           .sizer = config.sizer,
+                                           .num_slots = num_slots,
+                                           .emit_size = emit_size()},
+                                          pool_);
   EXPECT_TRUE(engine.ok()) << engine.status();
   std::vector<int32_t> slots(num_slots);
   std::iota(slots.begin(), slots.end(), 0);

@@ -51,8 +51,8 @@ struct RunConfig {
   int64_t num_draft_tokens = 4;
   std::optional<double> draft_p_min = 0.0;  // 0: chains of num_draft_tokens; null: by costs
   std::function<double()> now_ms;           // null: the clock
-  bool suffix_drafts = true;                // unless `drafter` is kNone
-  int64_t past_output_bytes = 0;            // 0: requests copy from their own text only
+  bool suffix_drafts = true;
+  int64_t past_output_bytes = 0;  // 0: requests copy from their own text only
   int64_t batch = 1;
   int64_t prefill_chunk = 512;
   VerifyMode verify = VerifyMode::kCoupled;

@@ -192,6 +192,7 @@ SpeculativeEngine::Options RandomRun::RandomOptions() {
     return clock_ms_ += std::uniform_real_distribution<>(0.0, is_slow ? 100.0 : typical)(rng_);
   };
   options.suffix_drafts = !OneIn(3);
+  options.copies_alone = !OneIn(3);
   options.past_output_bytes = Pick<int64_t>({0, PastOutputs::kMinBytes, 1 << 16});
   options.coverage_floor = Pick({0.0, 0.65, 1.0});
   // Rejection sampling draws other tokens than plain decoding, unless it takes the best ones.

@@ -285,10 +285,11 @@ TEST_P(VerifierDistributionTest, ChainsThatEndByCost) {
 TEST_P(VerifierDistributionTest, ChainsContinuedByCopies) {
   const uint64_t seed = 23;
   std::mt19937_64 random(seed);
-  for (double p_min : {0.6, 0.7}) {
+  for (const int num_drafted : {0, 1}) {  // before the copies
     Scenario scenario = Base();
     scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
-    scenario.draft_p_min = p_min;
+    constexpr double kNever = 2.0;
+    scenario.thresholds = {.pass = {num_drafted == 0 ? kNever : 0.0, kNever}, .row = {0.1, 0.1}};
     scenario.suffix_drafts = true;
     // A text of the target's own, with most pairs of tokens in it.
     scenario.prompt.assign(1, TokenId{0});
@@ -298,7 +299,7 @@ TEST_P(VerifierDistributionTest, ChainsContinuedByCopies) {
       std::discrete_distribution<int32_t> draw(next.begin(), next.end());
       scenario.prompt.push_back(TokenId{draw(random)});
     }
-    SCOPED_TRACE(testing::Message() << "seed " << seed << ", p_min " << p_min);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << num_drafted << " drafted");
     ExpectTargetDistribution(scenario);
   }
 }

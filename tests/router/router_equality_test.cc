@@ -116,7 +116,7 @@ class RouterEqualityTest : public testing::Test {
     auto engine = SpeculativeEngine::Create(pair_->target(), drafter.get(), vocab.get(),
                                             {.num_draft_tokens = 4,
                                              .draft_p_min = 0.2,
-                                             .suffix_drafts = c.drafter != DrafterKind::kNone,
+                                             .copies_alone = c.drafter == DrafterKind::kSuffix,
                                              .past_output_bytes = c.keeps_outputs ? 1 << 18 : 0,
                                              .num_slots = c.max_total_tokens,
                                              .emit_size = pair_->emit_size()},
@@ -202,7 +202,9 @@ class RouterEqualityTest : public testing::Test {
         EXPECT_GT(actual.num_retractions, std::ssize(prompts_)) << c.name;
       }
       if (c.drafter != DrafterKind::kNone) {
-        EXPECT_GT(actual.total.accept_length(), 1.05) << c.name;
+        // Sampled text hardly repeats itself.
+        const double least = c.drafter == DrafterKind::kSuffix ? 1.02 : 1.05;
+        EXPECT_GT(actual.total.accept_length(), least) << c.name;
       }
     }
   }
@@ -320,7 +322,7 @@ TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterCachedPrefix) {
 TEST_F(RouterEqualityTest, OnlyOwnPastOutputsAreDrafted) {
   const std::unique_ptr<SpeculativeEngine> engine = *SpeculativeEngine::Create(
       pair_->target(), /*drafter=*/nullptr, /*vocab=*/nullptr,
-      {.num_slots = 2000, .emit_size = pair_->emit_size()}, pair_->pool());
+      {.copies_alone = true, .num_slots = 2000, .emit_size = pair_->emit_size()}, pair_->pool());
   RouterHarness harness(*engine, {.scheduler = {.max_total_tokens = 2000}});
   const auto serve = [&](const std::string& salt, const std::string& rid) {
     TokenizedGenerateReqInput input{.rid = rid, .input_ids = prompts_[0], .cache_salt = salt};
