@@ -40,7 +40,7 @@ absl::Status TakeDemoPair(ServeFlags& flags) {
   run.models.model = root / "models/demo/target";
   if (flags.served_model_name.empty()) flags.served_model_name = kDemoName;
   if (flags.conv_template.empty()) flags.conv_template = kDemoConversation;
-  if (!run.models.draft.empty()) return absl::OkStatus();
+  if (!run.models.draft.empty() || run.decoding.copies_alone) return absl::OkStatus();
   run.models.draft = root / "models/demo/draft";
   if (run.given.vocab) return absl::OkStatus();
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -63,12 +63,13 @@ bool IsEncoder(const ModelSource& source) {
 
 absl::Status ChooseModels(ServeFlags& flags) {
   std::string& model = flags.run.models.model;
+  const bool has_draft = !flags.run.models.draft.empty() || flags.run.decoding.copies_alone;
   if (model.empty()) {
     if (flags.is_embedding) {
       return absl::InvalidArgumentError("--is-embedding without a --model that it speaks of");
     }
     if (!flags.embed.model.empty() || !flags.rerank.model.empty()) {
-      if (flags.run.models.draft.empty()) return absl::OkStatus();
+      if (!has_draft) return absl::OkStatus();
       return absl::InvalidArgumentError("--draft without a --model that generates text");
     }
     return TakeDemoPair(flags);
@@ -81,7 +82,7 @@ absl::Status ChooseModels(ServeFlags& flags) {
     return absl::OkStatus();
   }
   EncoderFlags& encoder = scores ? flags.rerank : flags.embed;
-  if (!encoder.model.empty() || !flags.run.models.draft.empty()) {
+  if (!encoder.model.empty() || has_draft) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--model: ", model, flags.is_embedding ? " is to make embeddings" : " is an encoder",
         ", which goes without --draft and without ", scores ? "--rerank-model" : "--embed-model"));

@@ -181,6 +181,11 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
                              VocabBase::FullHead(session.models().config().vocab_size));
   SHORTLIST_RETURN_IF_ERROR(
       Add(session, {.name = "plain"}, /*use_draft=*/false, /*base=*/nullptr, field));
+  if (!session.models().has_draft()) {
+    SHORTLIST_RETURN_IF_ERROR(
+        Add(session, {.name = "suffix drafts"}, /*use_draft=*/true, /*base=*/nullptr, field));
+    return field;
+  }
   const int64_t num_ids = session.models().num_ids();
   SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
                                 /*use_draft=*/true, all_rows, field));
@@ -235,7 +240,8 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
   // Warm up: first touch of the caches, the packed rows, the threads.
   for (const std::unique_ptr<Engine>& engine : field.engines) {
     SHORTLIST_RETURN_IF_ERROR(
-        DecodeAll(*engine, session, requests.first(1), /*max_tail_rows=*/0, {}).status());
+        DecodeAll(*engine, session, requests.first(1), /*max_tail_rows=*/0, {}, "warm up")
+            .status());
   }
   const size_t num_groups = (requests.size() + group_size - 1) / group_size;
   Progress progress("run",
@@ -246,7 +252,8 @@ absl::Status RunAll(const Session& session, int64_t num_repetitions, Field& fiel
       for (size_t c = 0; c < field.engines.size(); ++c) {
         SHORTLIST_ASSIGN_OR_RETURN(
             const std::vector<Completion> completions,
-            DecodeAll(*field.engines[c], session, group, field.contenders[c].dynamic_rows, {}));
+            DecodeAll(*field.engines[c], session, group, field.contenders[c].dynamic_rows, {},
+                      absl::StrCat("repetition ", repetition)));
         for (size_t i = 0; i < completions.size(); ++i) {
           Record(completions[i], first + i, field.contenders[c], field);
         }
@@ -275,7 +282,13 @@ void TellFoundSizes(Field& field) {
 
 absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
   const RunFlags& run = flags.run;
-  if (run.models.draft.empty()) return absl::InvalidArgumentError("compare needs --draft");
+  const bool has_model = !run.models.draft.empty();
+  if (!has_model && !run.decoding.copies_alone) {
+    return absl::InvalidArgumentError("compare needs --draft");
+  }
+  if (!has_model && flags.sweep) {
+    return absl::InvalidArgumentError("--sweep: --draft suffix has no vocabulary");
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(run));
   SHORTLIST_ASSIGN_OR_RETURN(Field field, MakeField(*session, flags.sweep));
   SHORTLIST_RETURN_IF_ERROR(RunAll(*session, flags.num_repetitions, field));
@@ -289,7 +302,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
     NoteDraftTrouble(field.contenders[c].name, *field.engines[c], num_mapping_faults);
   }
   const bool greedy = session->sampling().greedy();
-  const HeadWeight head = session->models().draft_head();
+  const HeadWeight head = has_model ? session->models().draft_head() : HeadWeight();
   int64_t sketch_bytes = 0;
   for (const std::unique_ptr<Engine>& engine : field.engines) {
     if (engine->drafter() == nullptr) continue;
@@ -308,7 +321,7 @@ absl::StatusOr<bool> Compare(const CompareFlags& flags, std::ostream& out) {
                         .temperature = session->sampling().temperature,
                         .num_draft_tokens = run.decoding.num_draft_tokens,
                         .draft_p_min = run.decoding.draft_p_min,
-                        .prompt_lookup = run.decoding.prompt_lookup,
+                        .suffix_drafts = run.decoding.suffix_drafts,
                         .max_new_tokens = session->sampling().max_new_tokens};
   for (const Session::Request& request : session->requests()) {
     comparison.sources.push_back(request.source);

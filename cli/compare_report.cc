@@ -84,20 +84,23 @@ void WriteTable(const Comparison& comparison, const Prompts& prompts,
   std::vector<std::vector<std::string>> cells;
   for (const Contender& contender : comparison.contenders) {
     const Sums sums = Add(contender, prompts);
-    const auto of_draft = [&sums](std::string cell) {
+    const auto of_drafts = [&sums](std::string cell) {
+      return sums.stats.num_drafted > 0 ? cell : "-";
+    };
+    const auto of_model = [&sums](std::string cell) {
       return sums.engine.num_draft_passes > 0 ? cell : "-";
     };
     const char* identical = !comparison.comparable ? "n/a" : sums.identical ? "yes" : "NO";
     cells.push_back(
         {contender.name, FormatFixed(sums.tokens_per_s(), 1),
          FormatFixed(Ratio(sums.tokens_per_s(), plain_speed), 2) + "x",
-         of_draft(FormatFixed(sums.stats.draft_length(), 2)),
-         of_draft(FormatFixed(sums.stats.copied_length(), 2)),
+         of_drafts(FormatFixed(sums.stats.draft_length(), 2)),
+         of_drafts(FormatFixed(sums.stats.copied_length(), 2)),
          FormatFixed(sums.stats.accept_length(), 2),
-         of_draft(percent(sums.stats.acceptance_rate())), of_draft(percent(sums.stats.coverage())),
-         of_draft(std::to_string(sums.stats.active_rows)),
-         of_draft(percent(HeadShare(comparison, contender, sums))),
-         of_draft(FormatFixed(sums.ms_per_draft_step(), 3)), FormatFixed(sums.ms_per_verify(), 3),
+         of_drafts(percent(sums.stats.acceptance_rate())), of_model(percent(sums.stats.coverage())),
+         of_model(std::to_string(sums.stats.active_rows)),
+         of_model(percent(HeadShare(comparison, contender, sums))),
+         of_model(FormatFixed(sums.ms_per_draft_step(), 3)), FormatFixed(sums.ms_per_verify(), 3),
          percent(sums.repetition.share()), identical});
   }
   const std::vector<std::string> header = {
@@ -267,7 +270,7 @@ void WriteJson(const Comparison& comparison, std::ostream& out) {
       {"num_draft_tokens", comparison.num_draft_tokens},
       {"draft_p_min",
        comparison.draft_p_min ? nlohmann::ordered_json(*comparison.draft_p_min) : nullptr},
-      {"prompt_lookup", comparison.prompt_lookup},
+      {"suffix_drafts", comparison.suffix_drafts},
       {"max_new_tokens", comparison.max_new_tokens},
       {"rows", std::move(rows)}};
   out << report.dump() << "\n";

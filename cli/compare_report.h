@@ -44,7 +44,8 @@ struct RefusedContender {
 
 /// A comparison, ready to be written.
 struct Comparison {
-  std::vector<Contender> contenders;  // plain decoding first, then the draft with its full head
+  std::vector<Contender> contenders;  // plain decoding first, then the draft with its full head, or
+                                      // suffix drafts alone
   std::vector<RefusedContender> refused;
   std::vector<std::string> sources;  // [prompts], empty if the file gave none
   bool greedy = false;
@@ -57,7 +58,7 @@ struct Comparison {
   double temperature = 0.0;
   int64_t num_draft_tokens = 0;
   std::optional<double> draft_p_min;
-  bool prompt_lookup = false;
+  bool suffix_drafts = false;
   int64_t max_new_tokens = 0;
 };
 

@@ -25,12 +25,13 @@ constexpr int64_t kMostSlots = 1 << 28;  // bound of SchedulerOptions
 class Run {
  public:
   Run(Engine& engine, const Session& session, std::span<const Session::Request> requests,
-      int64_t max_tail_rows, const DecodeObserver& observer)
+      int64_t max_tail_rows, const DecodeObserver& observer, const std::string& cache_salt)
       : engine_(engine),
         session_(session),
         requests_(requests),
         max_tail_rows_(max_tail_rows),
         observer_(observer),
+        cache_salt_(cache_salt),
         completions_(requests.size()),
         first_token_at_(requests.size()) {}
 
@@ -65,6 +66,7 @@ class Run {
       int64_t& max_new_tokens = input.sampling_params.max_new_tokens;
       max_new_tokens = std::min(max_new_tokens, room);
       input.max_tail_rows = max_tail_rows_;
+      input.cache_salt = cache_salt_;
       messages.emplace_back(std::move(input));
     }
     return messages;
@@ -117,6 +119,7 @@ class Run {
   const std::span<const Session::Request> requests_;
   const int64_t max_tail_rows_;
   const DecodeObserver& observer_;
+  const std::string& cache_salt_;
   std::vector<Completion> completions_;
   std::vector<Clock::time_point> first_token_at_;
   std::vector<size_t> finished_;  // in this step
@@ -144,8 +147,9 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(Session& session,
 absl::StatusOr<std::vector<Completion>> DecodeAll(Engine& engine, const Session& session,
                                                   std::span<const Session::Request> requests,
                                                   int64_t max_tail_rows,
-                                                  const DecodeObserver& observer) {
-  return Run(engine, session, requests, max_tail_rows, observer).ToEnd();
+                                                  const DecodeObserver& observer,
+                                                  const std::string& cache_salt) {
+  return Run(engine, session, requests, max_tail_rows, observer, cache_salt).ToEnd();
 }
 
 void NoteDraftTrouble(const std::string& name, const Engine& engine, int64_t num_mapping_faults) {

@@ -42,12 +42,13 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(Session& session,
 
 /// Decodes `requests` of `session` with an engine of OpenEngine. At most --batch requests run at a
 /// time; the next starts as soon as one has finished. Each may add `max_tail_rows` rows to the
-/// active vocabulary. Returns completions in the order of `requests`, or the error of the first
-/// request that fails.
+/// active vocabulary. Outputs of earlier calls are drafted if they had the same `cache_salt`.
+/// Returns completions in the order of `requests`, or the error of the first request that fails.
 absl::StatusOr<std::vector<Completion>> DecodeAll(Engine& engine, const Session& session,
                                                   std::span<const Session::Request> requests,
                                                   int64_t max_tail_rows,
-                                                  const DecodeObserver& observer);
+                                                  const DecodeObserver& observer,
+                                                  const std::string& cache_salt = "");
 
 /// Reports on stderr what the output cannot show: draft failures and their cause, a sketch that was
 /// not fitted or not kept, and a broken row map. Writes nothing if there was none of these.

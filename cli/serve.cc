@@ -113,7 +113,8 @@ absl::StatusOr<std::unique_ptr<ClientVocabs>> OpenClientVocabs(const ServeFlags&
       flags.run.given.dynamic_capacity ? flags.run.dynamic_capacity : flags.run.dynamic_rows;
   auto clients = std::make_unique<ClientVocabs>(std::move(names), capacity);
   for (const auto& [name, vocab] : flags.client_vocabs) {
-    if (!models.has_draft()) return absl::InvalidArgumentError("--client-vocab without --draft");
+    if (!models.has_draft())
+      return absl::InvalidArgumentError("--client-vocab without a draft model");
     const absl::StatusOr<std::shared_ptr<const VocabBase>> base =
         OpenVocabBase(vocab, models.vocab_target());
     const absl::Status status = base.ok() ? clients->SetBase(name, *base) : base.status();

@@ -98,8 +98,8 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
   const SamplingDefaults& defaults = session.models().sampling();
   defaults.ApplyTo(service.sampling);
   service.max_new_tokens = defaults.max_new_tokens;
-  service.num_draft_tokens =
-      session.models().has_draft() ? session.flags().decoding.num_draft_tokens : 0;
+  const bool drafts = session.models().has_draft() || session.decoding().copies_alone;
+  service.num_draft_tokens = drafts ? session.decoding().num_draft_tokens : 0;
   return service;
 }
 

@@ -130,18 +130,18 @@ absl::Status Session::OpenBase() {
   if (flags_.sketch.rows() > 0 &&
       (!models_->has_draft() || (is_full_head && !flags_.sketch.alone))) {
     std::cerr << "note: --sketch and --sketch-rows have no effect "
-              << (models_->has_draft() ? "with --vocab full" : "without --draft") << "\n";
+              << (models_->has_draft() ? "with --vocab full" : "without a draft model") << "\n";
   }
   if (!models_->has_draft()) {
     if (!base()->is_full_head() || flags_.dynamic_rows > 0 || flags_.dynamic_capacity > 0) {
       std::cerr << "note: --vocab, --dynamic-rows and --dynamic-capacity have no effect without "
-                   "--draft\n";
+                   "a draft model\n";
     }
     if (flags_.models.quantize_draft) {
-      std::cerr << "note: --quantize-draft has no effect without --draft\n";
+      std::cerr << "note: --quantize-draft has no effect without a draft model\n";
     }
     if (flags_.models.device != Device::kCpu) {
-      std::cerr << "note: --device cuda has no effect without --draft\n";
+      std::cerr << "note: --device cuda has no effect without a draft model\n";
     }
   } else if (ladder() != nullptr || (is_full_head && flags_.sketch.alone)) {
     // No note: the base may change while requests run.

@@ -10,6 +10,9 @@ namespace shortlist {
 /// and every verdict adjusts e slightly: a calibration (Platt 1999) with one weight, fitted online.
 class AcceptanceForecast {
  public:
+  /// `exponent`: e before any verdict. 1 for a calibrated probability.
+  explicit AcceptanceForecast(double exponent = 0.5) : exponent_(exponent) {}
+
   /// Returns a value in [0, 1] that rises with `probability` in [0, 1]; NaN for NaN.
   double Of(double probability) const;
 
@@ -17,7 +20,7 @@ class AcceptanceForecast {
   void Learn(double probability, bool accepted);
 
  private:
-  double exponent_ = 0.5;
+  double exponent_;
 };
 
 }  // namespace shortlist

@@ -1,10 +1,23 @@
 #include "draft/chain_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <iterator>
 
 namespace shortlist {
+
+SuffixMatch ChainMemory::FindInText(std::span<const TokenId> text,
+                                    std::span<const TokenId> drafted) {
+  constexpr SuffixIndex::Owner kOwner = 0;
+  if (text_index == nullptr || text_index->capacity() < std::ssize(text)) {
+    const auto twice = static_cast<int64_t>(std::bit_ceil(2 * text.size()));
+    text_index = std::make_unique<SuffixIndex>(
+        std::clamp(twice, SuffixIndex::kMinCapacity, SuffixIndex::kMaxCapacity));
+  }
+  text_index->Append(kOwner, text.subspan(text_index->end()));
+  return text_index->Find(kOwner, text, drafted);
+}
 
 double ChainMemory::Likelihood(const DraftEvidence& of) const {
   return forecasts[static_cast<size_t>(of.source)].Of(of.probability);

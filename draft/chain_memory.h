@@ -3,18 +3,27 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <span>
 
+#include "base/ids.h"
 #include "draft/acceptance_forecast.h"
 #include "draft/drafted_chain.h"
-#include "draft/prompt_lookup.h"
+#include "draft/suffix_index.h"
 
 namespace shortlist {
 
 /// What the text of one request and the target's verdicts on its chains tell about its next chain.
 struct ChainMemory {
-  PromptLookup lookup;                                         // over the request's tokens
-  std::array<AcceptanceForecast, kNumDraftSources> forecasts;  // by DraftSource
+  std::unique_ptr<SuffixIndex> text_index;  // null until FindInText() is called
+  // By DraftSource. SuffixMatch::Probability(), of kText, is calibrated.
+  std::array<AcceptanceForecast, kNumDraftSources> forecasts = {
+      AcceptanceForecast(), AcceptanceForecast(), AcceptanceForecast(1.0), AcceptanceForecast()};
   double usual_acceptance = 0.8;  // of recent tokens of the drafter that were judged
+
+  /// Returns what followed the end of `text` and then `drafted` earlier in `text`, the request's
+  /// tokens. Indexes what is new since the last call. Throws std::bad_alloc.
+  SuffixMatch FindInText(std::span<const TokenId> text, std::span<const TokenId> drafted);
 
   /// Probability that the target accepts a token with this evidence. NaN if the evidence is.
   double Likelihood(const DraftEvidence& of) const;

@@ -3,20 +3,22 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/ids.h"
 #include "draft/drafted_chain.h"
-#include "draft/prompt_lookup.h"
+#include "draft/suffix_index.h"
 #include "request/sequence.h"
 
 namespace shortlist {
 
+class PastOutputs;       // draft/past_outputs.h
 struct ChainMemory;      // draft/chain_memory.h
 struct ChainThresholds;  // draft/draft_policy.h
 
 /// Decides where the chain of one request ends in one step, token by token: by its length, and by
-/// the probability that the target accepts it. Modifies only the given chain and the lookup index
-/// in the memory.
+/// the probability that the target accepts it. Modifies only the given chain and the index of the
+/// text in the memory.
 class ChainPolicy {
  public:
   struct Limits {
@@ -26,7 +28,11 @@ class ChainPolicy {
     // If set, used instead of p_min: the lowest probabilities by chain length, [max_tokens] each.
     // Read when the chain grows, so it may be filled after the policy is made.
     const ChainThresholds* thresholds = nullptr;
-    bool looks_up = false;  // if weighs(), repetitions may be copied from the request's text
+    bool copies = false;  // tokens that followed the same text earlier may be copied
+    // Earlier outputs of the client `cache_salt`, copied from like the request's own text; null:
+    // none. Both must outlive the step.
+    const PastOutputs* past_outputs = nullptr;
+    const std::string* cache_salt = nullptr;
     // The request's coverage so far; 1 over the full head and at narrowed places. Multiplies the
     // probabilities of tokens, to account for rows that are not scored.
     double coverage = 1.0;
@@ -52,8 +58,8 @@ class ChainPolicy {
   /// Weighs the drafter's next token, before it enters `chain`. `token_probability`: how likely the
   /// target chooses the same token, judged by the scored rows. The request's coverage and forecast
   /// turn it into a likelihood. Returns false if the drafter's part of the chain must end before
-  /// this token: the draft is unsure and the text suggests another token, or the token is not worth
-  /// its row.
+  /// this token: the draft is unsure and earlier text suggests another token, or the token is not
+  /// worth its row.
   bool Weigh(TokenId token, double token_probability, DraftedChain& chain) const;
 
   /// Same as Weigh(), but for rejection sampling, which stays exact only if the chain's end does
@@ -70,15 +76,15 @@ class ChainPolicy {
   /// its network. False where the constraints end the output.
   bool WantsMore(const DraftedChain& chain, int64_t num_passes = 1) const;
 
-  /// Appends tokens that followed the same tokens earlier in the text, while the constraints allow
-  /// them and the target is likely enough to accept them. A copied token costs no draft pass, only
-  /// a row of the target's pass.
+  /// Appends tokens that followed the end of the chain earlier, in the request's text or its
+  /// client's outputs, while the constraints allow them and the target is likely enough to accept
+  /// them. A copied token costs no draft pass, only a row of the target's pass.
   void Copy(bool wants_distributions, DraftedChain& chain) const;
 
  private:
   void Add(const DraftEvidence& of, DraftedChain& chain) const;
   double CoverageOf(const DraftedChain& chain) const;
-  PromptLookup::Match Lookup(const DraftedChain& chain) const;
+  SuffixMatch FindCopy(const DraftedChain& chain) const;
   bool IsWorthItsRow(const DraftEvidence& of, const DraftedChain& chain) const;
 
   ChainMemory* memory_ = nullptr;

@@ -55,6 +55,11 @@ int DraftPolicy::LoadOf(int64_t num_requests) {
 
 void DraftPolicy::LeastTime::LimitTo(double ms) { ms_ = std::min(ms_, std::max(ms, 0.0)); }
 
+void DraftPolicy::AddVerify(int64_t num_rows, double ms) {
+  verify_.Add(num_rows, ms);
+  knows_rows_ |= num_rows > 1;
+}
+
 void DraftPolicy::AddPrefill(int64_t num_rows, double ms) {
   if (num_rows >= kManyRows) prefill_row_.Add(ms / static_cast<double>(num_rows));
 }
@@ -158,9 +163,9 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t num_drafti
   ChainThresholds thresholds;
   thresholds.pass.assign(max_tokens, kUsualPass);
   thresholds.row.assign(max_tokens, kUsualRow);
-  if (draft_.empty() || verify_.empty()) return thresholds;
+  if (verify_.empty() || (draft_.empty() && !knows_rows_)) return thresholds;
   const double rate = std::max(PlainRate(num_requests), DraftedRate(num_requests));
-  const bool explores = num_requests == 1 && loads_[0].worth.explores();
+  const bool explores = num_requests == 1 && !draft_.empty() && loads_[0].worth.explores();
   const auto drafting = static_cast<double>(num_drafting);
   const double pass_ms = draft_.Of(num_drafting) / drafting;
   double before_ms = VerifyMs(num_requests);
@@ -171,6 +176,7 @@ ChainThresholds DraftPolicy::Thresholds(int64_t num_requests, int64_t num_drafti
     before_ms = with_ms;
     const double row = rate * row_ms, pass = rate * (pass_ms + row_ms);
     thresholds.row[length] = explores ? std::min(row, std::max(kUsualRow, row / kExploring)) : row;
+    if (draft_.empty()) continue;
     thresholds.pass[length] =
         explores ? std::min(pass, std::max(kUsualPass, pass / kExploring)) : pass;
   }
@@ -183,6 +189,13 @@ void DraftPolicy::AddVerdicts(int64_t num_judged, int64_t num_accepted) {
   const double rate = static_cast<double>(num_accepted) / judged;
   acceptance_ += (rate - acceptance_) * judged / (num_verdicts_ + judged);
   num_verdicts_ = std::min(num_verdicts_ + judged, kManyVerdicts);
+}
+
+/// Counts a step of about `ms` in the rate.
+void DraftPolicy::AddRate(const Step& step, double ms) {
+  Load& load = loads_[LoadOf(step.num_requests)];
+  load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
+  load.plain_emitted = load.plain_emitted * kDecay + ms * PlainRate(step.num_requests);
 }
 
 void DraftPolicy::AddStep(const Step& step) {
@@ -201,6 +214,7 @@ void DraftPolicy::AddStep(const Step& step) {
   load.worth.AddCatchUp(step.catch_up_ms);
   if (step.num_drafting < 1 || step.num_passes < 1) {
     load.knows_plain |= step.num_rows == step.num_requests;
+    if (draft_.empty()) AddRate(step, VerifyMs(step.num_rows));
     return load.worth.AddPlain();
   }
   AddVerdicts(step.num_judged, step.num_accepted);
@@ -215,8 +229,7 @@ void DraftPolicy::AddStep(const Step& step) {
   // Use expected costs, so that a pause of the process does not count.
   const double plain_ms = VerifyMs(step.num_requests);
   const double ms = num_passes * draft_.Of(step.num_drafting) + VerifyMs(step.num_rows);
-  load.emitted = load.emitted * kDecay + static_cast<double>(step.num_emitted);
-  load.plain_emitted = load.plain_emitted * kDecay + ms * PlainRate(step.num_requests);
+  AddRate(step, ms);
   const double further =
       static_cast<double>(step.num_emitted - step.num_requests - step.num_forced_accepted);
   const double without_drafter_ms = VerifyMs(step.num_requests + step.num_forced);

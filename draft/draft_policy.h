@@ -61,7 +61,7 @@ class DraftPolicy {
   // Passes measured before the first step or outside of steps.
 
   /// The target's pass over `num_rows` rows, all of them scored.
-  void AddVerify(int64_t num_rows, double ms) { verify_.Add(num_rows, ms); }
+  void AddVerify(int64_t num_rows, double ms);
   /// The target's layers over `num_rows` tokens of prompts.
   void AddPrefill(int64_t num_rows, double ms);
   /// The target's head over `num_rows` rows.
@@ -125,10 +125,12 @@ class DraftPolicy {
   double HighestRate(int64_t num_requests, double acceptance, Costs costs) const;
   bool CanPay(int64_t num_requests) const;
   bool IsHopeless(int64_t num_requests, int64_t num_drafting) const;
+  void AddRate(const Step& step, double ms);
   void AddVerdicts(int64_t num_judged, int64_t num_accepted);
 
   CostCurve draft_, verify_;
-  LeastTime draft_pass_;  // for any number of requests
+  bool knows_rows_ = false;  // passes over several rows were measured before the first step
+  LeastTime draft_pass_;     // for any number of requests
   // A row of a pass over many.
   LeastTime prefill_row_, head_row_, draft_prefill_row_;
   double acceptance_;    // share of recent judged tokens that were accepted

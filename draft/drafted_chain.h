@@ -13,8 +13,8 @@ namespace shortlist {
 /// Kind of evidence for a drafted token. Each kind has its own forecast.
 enum class DraftSource {
   kDraft,         // the draft alone
-  kDraftAndText,  // the draft and an earlier match in the request's text agree
-  kText,          // the earlier match alone
+  kDraftAndText,  // the draft and a match of earlier text (SuffixMatch) agree
+  kText,          // the match alone
   kForced,        // a constraint of the request, which names the text that must follow
 };
 
@@ -46,9 +46,9 @@ struct RankedRows {
 };
 
 /// What is proposed for one request in a step: tokens that may follow its last one, and how they
-/// were found. A drafter proposes the first tokens, and constraints force some between them; copies
-/// of the request's text may follow. Plain data: ChainPolicy ends it, the verifier judges it,
-/// coverage and forecasts learn from it.
+/// were found. A drafter, if there is one, proposes the first tokens, and constraints force some
+/// between them; copies of earlier text may follow. Plain data: ChainPolicy ends it, the verifier
+/// judges it, coverage and forecasts learn from it.
 struct DraftedChain {
   std::vector<TokenId> tokens;
   std::vector<int32_t> forced;  // ascending places in `tokens` of forced ones, which cost no pass
@@ -57,7 +57,7 @@ struct DraftedChain {
   int64_t num_copied = 0;    // how many of the last `tokens` are copies
   int64_t num_passes = 0;    // passes of the drafter
   double probability = 1.0;  // estimated probability that the target accepts the whole chain
-  // [size()] if the drafter weighs its tokens, else [num_copied]; empty if !ChainPolicy::weighs().
+  // [size()] if ChainPolicy::weighs(), else [num_copied].
   std::vector<DraftEvidence> evidence;
   // [tokens.size()], only for rejection sampling.
   std::vector<DraftDistribution> distributions;

@@ -32,10 +32,11 @@ class SpeculativeEngine {
 
   virtual ~SpeculativeEngine() = default;
 
-  /// `drafter` null: plain decoding. `vocab`: the default vocabulary of work that names none; null:
-  /// the full head. Returns InvalidArgument with the option and its bound, the slots of a drafter
-  /// that has fewer than num_slots, or an id of `vocab` that has no row in the drafter. Returns
-  /// ResourceExhausted if the KV cache does not fit in memory.
+  /// `drafter` null: plain decoding, with copies if options.copies_alone. `vocab`: the default
+  /// vocabulary of work that names none; null: the full head. Returns InvalidArgument with the
+  /// option and its bound, the slots of a drafter that has fewer than num_slots, or an id of
+  /// `vocab` that has no row in the drafter. Returns ResourceExhausted if the KV cache does not fit
+  /// in memory.
   static absl::StatusOr<std::unique_ptr<SpeculativeEngine>> Create(CausalModel& target,
                                                                    Drafter* drafter,
                                                                    DynamicVocabularyManager* vocab,

@@ -1,7 +1,10 @@
 #include "draft/engine_options.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "draft/past_outputs.h"
 
 namespace shortlist {
 namespace {
@@ -26,6 +29,11 @@ absl::Status EngineOptions::Validate() const {
   SHORTLIST_RETURN_IF_ERROR(CheckShare("draft_p_min", draft_p_min.value_or(0.0)));
   SHORTLIST_RETURN_IF_ERROR(CheckShare("coverage_floor", coverage_floor));
   SHORTLIST_RETURN_IF_ERROR(CheckCount("continuation_rows", continuation_rows, 0, 1 << 20));
+  if (past_output_bytes != 0) {
+    SHORTLIST_RETURN_IF_ERROR(CheckCount("past_output_bytes", past_output_bytes,
+                                         PastOutputs::kMinBytes,
+                                         std::numeric_limits<int64_t>::max()));
+  }
   if (num_slots >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("num_slots ", num_slots, " below 1"));
 }

@@ -34,8 +34,12 @@ struct EngineOptions {
   std::optional<double> draft_p_min = 0.35;
   // Clock for measuring costs: milliseconds since any fixed point; null: the steady clock.
   std::function<double()> now_ms;
-  // Extend chains with repetitions of the request's text (prompt_lookup.h).
-  bool prompt_lookup = true;
+  // Continue chains by copies: tokens that followed the same text earlier, in the request or in
+  // earlier outputs of its client (Sequence::Options::cache_salt).
+  bool suffix_drafts = true;
+  bool copies_alone = false;  // without a drafter too
+  // Memory for those outputs, the latest ones; 0: none are kept, else at least 4,096.
+  int64_t past_output_bytes = int64_t{64} << 20;
   VerifyMode verify = VerifyMode::kCoupled;
   // A request is drafted for with the full head while less than this share of its latest tokens is
   // in its active vocabulary (CoverageGuard); in [0, 1]; 0: never.

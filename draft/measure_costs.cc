@@ -38,8 +38,9 @@ absl::Status MeasureVerify(const MeasuredEngine& engine, DraftPolicy& policy) {
 /// A prompt in target and draft, and draft passes for one and for some requests. The draft's head,
 /// whose active rows are not known yet, is left out; the first steps show its time.
 absl::Status MeasurePrompt(const MeasuredEngine& engine, DraftPolicy& policy) {
-  const int64_t len = std::min(
-      {kPromptTokens, engine.target.num_slots(), engine.context_len, engine.drafter.context_len()});
+  Drafter* const drafter = engine.drafter;
+  const int64_t len = std::min({kPromptTokens, engine.target.num_slots(), engine.context_len,
+                                drafter != nullptr ? drafter->context_len() : kPromptTokens});
   for (int round = 0; round < kPromptRounds; ++round) {
     double begin = engine.now_ms();
     const auto lap = [&] {
@@ -50,17 +51,18 @@ absl::Status MeasurePrompt(const MeasuredEngine& engine, DraftPolicy& policy) {
     const double prefill_ms = lap();
     SHORTLIST_RETURN_IF_ERROR(engine.head.Judge(hidden, RowDetail::kBest, {}).status());
     const double head_ms = lap();
-    SHORTLIST_RETURN_IF_ERROR(engine.drafter.RunMadeUp(/*num_chains=*/1, len));
-    const double draft_prefill_ms = lap();
     if (round > 0) {
       policy.AddPrefill(len, prefill_ms);
       policy.AddHead(len, head_ms);
-      policy.AddDraftPrefill(len, draft_prefill_ms);
     }
+    if (drafter == nullptr) continue;
+    SHORTLIST_RETURN_IF_ERROR(drafter->RunMadeUp(/*num_chains=*/1, len));
+    const double draft_prefill_ms = lap();
+    if (round > 0) policy.AddDraftPrefill(len, draft_prefill_ms);
     for (const int64_t requests :
          {int64_t{1}, std::min(kManyRequests, engine.target.num_slots())}) {
       lap();
-      SHORTLIST_RETURN_IF_ERROR(engine.drafter.RunMadeUp(requests, /*len=*/1));
+      SHORTLIST_RETURN_IF_ERROR(drafter->RunMadeUp(requests, /*len=*/1));
       if (round > 0) policy.AddDraft(requests, lap());
     }
   }

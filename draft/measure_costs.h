@@ -17,7 +17,7 @@ struct MeasuredEngine {
   int64_t context_len;  // of the target
   Executor& target;
   TargetHead& head;
-  Drafter& drafter;
+  Drafter* drafter;          // null: only the target's passes are measured
   int64_t num_draft_tokens;  // at least 1
   std::function<double()> now_ms;
 };

@@ -9,7 +9,7 @@
 
 namespace shortlist {
 
-/// True if the drafter, and not only constraints, may draft for `sequence`.
+/// True if the drafter, and not only constraints and copies, may draft for `sequence`.
 bool Proposer::HasDrafterFor(const Sequence& sequence) const {
   return parts_.draft_side.CanDraft(sequence) &&
          sequence.num_tokens() < parts_.drafter->context_len();
@@ -18,7 +18,9 @@ bool Proposer::HasDrafterFor(const Sequence& sequence) const {
 int64_t Proposer::NumDraftTokens(const StepWork& work) const {
   const Sequence& sequence = *work.sequence;
   const bool has_drafter = HasDrafterFor(sequence);
-  if (!sequence.speculates() || (!has_drafter && sequence.constraints().empty())) return 0;
+  const bool can_draft =
+      has_drafter || parts_.options.suffix_drafts || !sequence.constraints().empty();
+  if (!sequence.speculates() || !can_draft) return 0;
   // The last token of a step is the target's own, so the draft needs one token fewer than still
   // wanted. Each draft token needs a slot after the last token and a position in both contexts.
   const int64_t wanted = sequence.sampling().max_new_tokens - sequence.num_output() - 1;
@@ -65,7 +67,9 @@ DraftTask Proposer::NewTask(const StepWork& work) const {
                      {.max_tokens = max_tokens,
                       .p_min = options.draft_p_min.value_or(0.0),
                       .thresholds = options.draft_p_min ? nullptr : &thresholds_,
-                      .looks_up = options.prompt_lookup,
+                      .copies = options.suffix_drafts,
+                      .past_outputs = parts_.past_outputs,
+                      .cache_salt = &sequence.cache_salt(),
                       .coverage = knows_coverage ? stats.coverage() : 1.0,
                       .constraints = sequence.constraints()}},
           .chain = {}};
@@ -148,20 +152,22 @@ void Proposer::Draft(std::span<const size_t> drafting, Proposal& proposal) {
   }
 }
 
-/// Drafts what constraints force for the tasks that the drafter did not draft for.
-void Proposer::ForceWithoutDrafter(bool has_drafted, Proposal& proposal) {
-  std::vector<DraftTask*> forcing;
+/// Drafts forced text and copies for the tasks that the drafter did not draft for.
+void Proposer::DraftWithoutDrafter(bool has_drafted, Proposal& proposal) {
+  std::vector<DraftTask*> tasks;
   for (DraftTask& task : proposal.tasks) {
     const bool is_empty = task.chain.size() == 0 && task.chain.num_passes == 0;
-    if (is_empty && task.policy.is_constrained()) forcing.push_back(&task);
+    if (is_empty && task.policy.max_tokens() > 0) tasks.push_back(&task);
   }
-  if (forcing.empty()) return;
+  if (tasks.empty()) return;
   if (!has_drafted) {
-    thresholds_ = parts_.policy.Thresholds(std::ssize(proposal.tasks), std::ssize(forcing),
+    thresholds_ = parts_.policy.Thresholds(std::ssize(proposal.tasks), std::ssize(tasks),
                                            parts_.options.num_draft_tokens);
   }
-  for (DraftTask* task : forcing) {
-    task->policy.Force(parts_.options.verify == VerifyMode::kRejection, task->chain);
+  const bool wants_distributions = parts_.options.verify == VerifyMode::kRejection;
+  for (DraftTask* task : tasks) {
+    task->policy.Force(wants_distributions, task->chain);
+    task->policy.Copy(wants_distributions, task->chain);
   }
 }
 
@@ -173,7 +179,7 @@ Proposal Proposer::Propose(std::span<const StepWork> work) {
   Proposal proposal;
   const std::vector<size_t> drafting = ChooseDrafting(work, proposal);
   if (!drafting.empty()) Draft(drafting, proposal);
-  ForceWithoutDrafter(!drafting.empty(), proposal);
+  DraftWithoutDrafter(!drafting.empty(), proposal);
   return proposal;
 }
 

@@ -12,6 +12,7 @@
 #include "draft/draft_side.h"
 #include "draft/drafter.h"
 #include "draft/engine_options.h"
+#include "draft/past_outputs.h"
 #include "draft/step.h"
 #include "draft/step_vocabs.h"
 #include "draft/tail_discovery.h"
@@ -37,12 +38,13 @@ class Proposer {
   /// The engine's parts, which must outlive the proposer.
   struct Parts {
     const EngineOptions& options;
-    Drafter* drafter;     // null: only what constraints force is drafted
+    Drafter* drafter;     // null: only forced text and copies are drafted
     int64_t context_len;  // of the target
     const TailDiscovery& discovery;
     const StepVocabs& vocabs;
     DraftSide& draft_side;
     DraftPolicy& policy;
+    const PastOutputs* past_outputs;  // null: none are kept
     std::function<double()> now_ms;
   };
   explicit Proposer(Parts parts) : parts_(std::move(parts)) {}
@@ -64,7 +66,7 @@ class Proposer {
   std::vector<size_t> ChooseDrafting(std::span<const StepWork> work, Proposal& proposal);
   bool TakeStep(size_t num_drafting, Proposal& proposal);
   void Draft(std::span<const size_t> drafting, Proposal& proposal);
-  void ForceWithoutDrafter(bool has_drafted, Proposal& proposal);
+  void DraftWithoutDrafter(bool has_drafted, Proposal& proposal);
 
   const Parts parts_;
   ChainThresholds thresholds_;  // of the step

@@ -22,6 +22,16 @@ absl::Status CheckDrafter(const Drafter* drafter, int64_t num_slots) {
                                                  " KV slots, the engine needs ", num_slots));
 }
 
+/// Without a drafter, copies must be requested.
+EngineOptions OptionsWith(const Drafter* drafter, EngineOptions options) {
+  options.suffix_drafts &= drafter != nullptr || options.copies_alone;
+  return options;
+}
+
+bool KeepsOutputs(const EngineOptions& options) {
+  return options.suffix_drafts && options.num_draft_tokens > 0 && options.past_output_bytes > 0;
+}
+
 }  // namespace
 
 SpeculationLoop::SpeculationLoop(const ModelConfig& config, std::unique_ptr<Executor> target,
@@ -31,10 +41,13 @@ SpeculationLoop::SpeculationLoop(const ModelConfig& config, std::unique_ptr<Exec
       target_(std::move(target)),
       drafter_(drafter),
       draft_side_(drafter),
-      options_(std::move(options)),
+      options_(OptionsWith(drafter, std::move(options))),
       discovery_(options_.continuation_rows, drafter != nullptr),
       vocabs_(std::move(vocabs)),
       head_(std::move(head)),
+      past_outputs_(KeepsOutputs(options_)
+                        ? std::make_unique<PastOutputs>(options_.past_output_bytes)
+                        : nullptr),
       proposer_({.options = options_,
                  .drafter = drafter,
                  .context_len = config.context_len,
@@ -42,6 +55,7 @@ SpeculationLoop::SpeculationLoop(const ModelConfig& config, std::unique_ptr<Exec
                  .vocabs = vocabs_,
                  .draft_side = draft_side_,
                  .policy = policy_,
+                 .past_outputs = past_outputs_.get(),
                  .now_ms = [this] { return NowMs(); }}) {}
 
 absl::StatusOr<std::unique_ptr<SpeculativeEngine>> SpeculativeEngine::Create(
@@ -70,13 +84,12 @@ double SpeculationLoop::NowMs() const {
 }
 
 absl::Status SpeculationLoop::Measure() {
-  if (drafter_ == nullptr || options_.draft_p_min || options_.num_draft_tokens == 0) {
-    return absl::OkStatus();
-  }
+  const bool drafts = drafter_ != nullptr || options_.suffix_drafts;
+  if (!drafts || options_.draft_p_min || options_.num_draft_tokens == 0) return absl::OkStatus();
   return MeasureCosts({.context_len = config_.context_len,
                        .target = *target_,
                        .head = head_,
-                       .drafter = *drafter_,
+                       .drafter = drafter_,
                        .num_draft_tokens = options_.num_draft_tokens,
                        .now_ms = [this] { return NowMs(); }},
                       policy_);
@@ -151,11 +164,14 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
   return TakeResults(work);
 }
 
-/// Returns the results of the pass that just ended.
+/// Returns the results of the pass that just ended. Keeps the outputs that it finished.
 std::span<const StepResult> SpeculationLoop::TakeResults(std::span<const StepWork> work) {
   for (size_t i = 0; i < work.size(); ++i) {
     results_[i].cached_len = work[i].sequence->cached_len;
     results_[i].shareable_len = draft_side_.ShareableLen(*work[i].sequence);
+    if (past_outputs_ == nullptr || results_[i].num_emitted == 0) continue;
+    const Sequence& sequence = *work[i].sequence;
+    if (sequence.finished()) past_outputs_->Add(sequence.cache_salt(), sequence.output());
   }
   stats_.num_draft_failures = draft_side_.num_failures();
   return results_;

@@ -13,6 +13,7 @@
 #include "draft/draft_side.h"
 #include "draft/drafter.h"
 #include "draft/engine.h"
+#include "draft/past_outputs.h"
 #include "draft/proposer.h"
 #include "draft/step_coverage.h"
 #include "draft/step_vocabs.h"
@@ -90,7 +91,8 @@ class SpeculationLoop final : public SpeculativeEngine {
   int64_t num_step_forced_ = 0, num_step_forced_accepted_ = 0;
   EngineStats stats_;
   DraftPolicy policy_;
-  Proposer proposer_;  // refers to the parts above
+  const std::unique_ptr<PastOutputs> past_outputs_;  // null: none are kept
+  Proposer proposer_;                                // refers to the parts above
 };
 
 }  // namespace shortlist

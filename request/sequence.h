@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,7 @@ class Sequence {
     int64_t max_tail_rows = 0;  // maximum number of rows added to the active vocabulary; 0: none
     bool speculates = true;     // false: no tokens are drafted for it
     StopCallback stop;          // may be empty
+    std::string cache_salt;     // its output may be drafted for requests of this salt only
   };
 
   /// `prompt`: not empty, ids below vocab_size. InvalidArgument names the offending value and its
@@ -56,6 +58,7 @@ class Sequence {
   const SamplingParams& sampling() const { return options_.sampling; }
   bool speculates() const { return options_.speculates; }
   int64_t max_tail_rows() const { return options_.max_tail_rows; }
+  const std::string& cache_salt() const { return options_.cache_salt; }
   const TokenHistory& history() const { return history_; }
   /// A limit on the tokens of the output, and its state after the output.
   struct Constraint {

@@ -13,7 +13,7 @@ struct SequenceStats {
   int64_t num_verify_steps = 0;  // target passes after prefill
   int64_t num_step_tokens = 0;   // tokens emitted by them (correction and bonus included)
   int64_t num_drafted = 0;
-  int64_t num_copied = 0;    // of num_drafted, copied from the request's text
+  int64_t num_copied = 0;    // of num_drafted, copied from earlier text
   int64_t num_forced = 0;    // of num_drafted, named by a constraint: no draft pass
   int64_t num_accepted = 0;  // drafted tokens that were emitted
   // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their

@@ -89,7 +89,9 @@ absl::Status GenerationLoop::AddRequest(TokenizedGenerateReqInput& input, double
                                                input.sampling_params.max_new_tokens);
   Sequence::Options options{.sampling = std::move(input.sampling_params),
                             .max_tail_rows = input.max_tail_rows,
-                            .speculates = speculates};
+                            .speculates = speculates,
+                            .stop = {},
+                            .cache_salt = input.cache_salt};
   if (input.stop) {
     options.stop = [stop = std::move(input.stop), req = req.get()](TokenId token) {
       try {

@@ -38,7 +38,7 @@ struct TokenizedGenerateReqInput {
   Sequence::StopCallback stop;
   int32_t priority = 0;                                        // larger first
   double timeout_s = std::numeric_limits<double>::infinity();  // from arrival to the last token
-  std::string cache_salt;  // prefixes are shared within one salt only
+  std::string cache_salt;  // prefixes and drafts are shared within it only
   std::string client;      // clients take turns
 };
 

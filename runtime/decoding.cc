@@ -205,7 +205,8 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
   const SpeculativeEngine::Options engine{
       .num_draft_tokens = options.use_draft ? options.num_draft_tokens : 0,
       .draft_p_min = options.draft_p_min,
-      .prompt_lookup = options.prompt_lookup,
+      .suffix_drafts = options.suffix_drafts,
+      .copies_alone = options.copies_alone,
       .verify = options.verify,
       .coverage_floor = options.coverage_floor,
       .continuation_rows = options.continuation_rows,

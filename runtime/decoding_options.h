@@ -23,7 +23,8 @@ constexpr int64_t kDefaultSketchRows = 256;
 
 /// How models decode, independent of the scheduler.
 struct DecodingOptions {
-  // false: plain decoding. Without a draft model only what grammars force is drafted.
+  // false: plain decoding. Without a draft model only what grammars force is drafted, and copies if
+  // copies_alone.
   bool use_draft = true;
   std::shared_ptr<const VocabBase> base;  // null: the full head
   // If not null: replaces `base` by the fastest of these bases (VocabSizer).
@@ -41,7 +42,9 @@ struct DecodingOptions {
   std::shared_ptr<const SketchLearning> learning;  // null: `sketch` is fixed
   int64_t num_draft_tokens = EngineOptions{}.num_draft_tokens;
   std::optional<double> draft_p_min;  // null: decided by measured costs
-  bool prompt_lookup = EngineOptions{}.prompt_lookup;
+  // As in EngineOptions. copies_alone: --draft suffix.
+  bool suffix_drafts = EngineOptions{}.suffix_drafts;
+  bool copies_alone = EngineOptions{}.copies_alone;
   VerifyMode verify = EngineOptions{}.verify;
   double coverage_floor = EngineOptions{}.coverage_floor;
   int64_t continuation_rows = EngineOptions{}.continuation_rows;

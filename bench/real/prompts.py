@@ -17,8 +17,6 @@ import os
 import sys
 from pathlib import Path
 
-from transformers import AutoTokenizer
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -58,6 +56,8 @@ def main():
     folder = arguments.data / "prompts"
     if not folder.is_dir():
         sys.exit(f"prompts.py: {folder} does not exist; set SHORTLIST_SHARED_DATA or --data")
+    from transformers import AutoTokenizer  # repetitive.py, which imports this module, needs none
+
     if arguments.model.suffix == ".gguf":
         tokenizer = AutoTokenizer.from_pretrained(arguments.model.parent, gguf_file=arguments.model.name)
     else:

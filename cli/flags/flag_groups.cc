@@ -115,10 +115,10 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
           "this step, by at least this forecast; 0 drafts --num-draft-tokens always")
       ->type_name("X|auto")
       ->default_str("auto");
-  AddChoice<bool>(command, "--prompt-lookup", flags.decoding.prompt_lookup,
-                  {{"on", true}, {"off", false}},
-                  "Draft on with what followed the same tokens earlier in the request's text; not "
-                  "with --draft-p-min 0")
+  AddChoice<bool>(
+      command, "--suffix-drafts", flags.decoding.suffix_drafts, {{"on", true}, {"off", false}},
+      "Draft on with what followed the same tokens earlier, in the request's text or in "
+      "outputs of its client")
       ->default_str("on");
 }
 
@@ -132,9 +132,15 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string
                                              "or org/name[@revision] of the cache")
                                  ->type_name("DIR");
   command
-      .add_option("--draft", flags.models.draft,
-                  "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 head for it")
-      ->type_name("DIR");
+      .add_option_function<std::string>(
+          "--draft",
+          [&flags](const std::string& draft) {
+            flags.decoding.copies_alone = draft == "suffix";
+            flags.models.draft = flags.decoding.copies_alone ? "" : draft;
+          },
+          "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 head for it; suffix: "
+          "no model, --suffix-drafts alone")
+      ->type_name("DIR|suffix");
   AddVocabFlags(command, flags);
   AddSketchFlags(command, flags);
   AddDraftFlags(command, flags);

@@ -20,7 +20,8 @@ constexpr char kTls[] = "a proxy in front does TLS (examples/nginx.conf)";
 constexpr char kSeed[] = "requests bring their own (\"seed\"): leave it out";
 constexpr char kDraft[] = "did you mean --draft DIR?";
 constexpr char kDraftTokens[] = "did you mean --num-draft-tokens N?";
-constexpr char kCopies[] = "copies of earlier text are drafted by --prompt-lookup, which is on";
+constexpr char kCopies[] =
+    "copies of earlier text are drafted behind every draft, and alone with --draft suffix";
 constexpr char kPacked[] =
     "GPTQ and AWQ are seen from the checkpoint: leave it out, and name that with --model";
 constexpr char kEmbedding[] = "did you mean --embed-model DIR, or --is-embedding?";
@@ -80,8 +81,8 @@ constexpr Answer kScheduling[] = {
 };
 
 constexpr Answer kSpeculation[] = {
-    {"--speculative-algorithm", "the draft's directory says it: --draft DIR"},
-    {"--speculative-config", "did you mean --draft DIR and --num-draft-tokens N?"},
+    {"--speculative-algorithm", "the draft says it: --draft DIR|suffix"},
+    {"--speculative-config", "did you mean --draft DIR|suffix and --num-draft-tokens N?"},
     {"--speculative-draft-model-path,--speculative-model,--model-draft,--draft-model", kDraft},
     {"--speculative-num-draft-tokens,--num-speculative-tokens,--speculative-num-steps,--draft-max",
      kDraftTokens},

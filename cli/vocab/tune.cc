@@ -125,7 +125,8 @@ absl::Status AddCandidate(Session& session, int64_t num_ids, std::shared_ptr<con
   Candidate& candidate = candidates.back();
   const auto one = std::span(session.requests()).first(1);
   SHORTLIST_RETURN_IF_ERROR(
-      DecodeAll(*candidate.engine, session, one, TailRows(session, candidate), {}).status());
+      DecodeAll(*candidate.engine, session, one, TailRows(session, candidate), {}, "warm up")
+          .status());
   if (is_reset) {
     candidate.peak_bytes = models_bytes + ProcessMemory::Read().peak_bytes - before;
   }
@@ -175,9 +176,10 @@ absl::Status RunCandidates(const Session& session, int64_t num_repetitions,
   for (int64_t repetition = 0; repetition < num_repetitions; ++repetition) {
     for (size_t i = 0; i < requests.size(); ++i) {
       for (Candidate& candidate : candidates) {
-        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Completion> done,
-                                   DecodeAll(*candidate.engine, session, requests.subspan(i, 1),
-                                             TailRows(session, candidate), {}));
+        SHORTLIST_ASSIGN_OR_RETURN(
+            const std::vector<Completion> done,
+            DecodeAll(*candidate.engine, session, requests.subspan(i, 1),
+                      TailRows(session, candidate), {}, absl::StrCat("repetition ", repetition)));
         if (repetition == 0) {
           candidate.stats.Add(done[0].stats);
           candidate.seconds.push_back(done[0].step_seconds);

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "draft/chain_memory.h"
+#include "draft/past_outputs.h"
 
 namespace shortlist {
 namespace {
@@ -26,7 +28,7 @@ class ChainPolicyTest : public testing::Test {
     for (int32_t id : ids) text_.push_back(TokenId{id});
     memory_ = {};
     limits_.p_min = 0.35;
-    limits_.looks_up = true;
+    limits_.copies = true;
   }
   const AcceptanceForecast& Forecast(DraftSource source) const {
     return memory_.forecasts[static_cast<size_t>(source)];
@@ -115,17 +117,51 @@ TEST_F(ChainPolicyTest, CopiesRepeatedText) {
 }
 
 TEST_F(ChainPolicyTest, CopiesNothingUnlessAskedTo) {
-  for (bool looks_up : {false, true}) {
-    SetText({5, 6, 7, 8, 5, 6});
-    limits_.looks_up = looks_up;
-    if (looks_up) limits_.p_min = 0.0;
+  SetText({5, 6, 7, 8, 5, 6});
+  limits_.copies = false;
+  Copy();
+  EXPECT_EQ(Chain(), std::vector<int32_t>());
+}
+
+TEST_F(ChainPolicyTest, ZeroMinimumCopiesAllItCan) {
+  SetText({5, 6, 7, 8, 5, 6});
+  limits_.p_min = 0.0;
+  Copy();
+  EXPECT_EQ(Chain(), std::vector<int32_t>({7, 8, 5, 6}));  // max_tokens of them
+}
+
+TEST_F(ChainPolicyTest, CopiesFromPastOutputsOfTheClient) {
+  PastOutputs outputs(PastOutputs::kMinBytes);
+  outputs.Add("a", std::vector<TokenId>({TokenId{5}, TokenId{6}, TokenId{7}, TokenId{8}}));
+  const std::string salts[] = {"a", "b"};
+  for (const std::string& salt : salts) {
+    SetText({1, 5, 6});
+    limits_.past_outputs = &outputs;
+    limits_.cache_salt = &salt;
     Copy();
-    EXPECT_EQ(Chain(), std::vector<int32_t>());
+    EXPECT_EQ(Chain(), salt == "a" ? std::vector<int32_t>({7, 8}) : std::vector<int32_t>());
+    chain_ = {};
   }
 }
 
+TEST_F(ChainPolicyTest, LikelierMatchIsCopied) {
+  PastOutputs outputs(PastOutputs::kMinBytes);
+  outputs.Add("a", std::vector<TokenId>({TokenId{5}, TokenId{6}, TokenId{8}}));
+  const std::string salt = "a";
+  SetText({5, 6, 7, 5, 6});  // an equally long match: the request's own text wins
+  limits_.past_outputs = &outputs;
+  limits_.cache_salt = &salt;
+  limits_.max_tokens = 1;
+  Copy();
+  EXPECT_EQ(Chain(), std::vector<int32_t>({7}));
+  chain_ = {};
+  outputs.Add("a", std::vector<TokenId>({TokenId{5}, TokenId{6}, TokenId{8}}));
+  Copy();
+  EXPECT_EQ(Chain(), std::vector<int32_t>({8}));
+}
+
 TEST_F(ChainPolicyTest, CopiesLessAfterRejections) {
-  SetText({5, 6, 7, 8, 9, 4, 3, 5, 6});
+  SetText({1, 2, 5, 6, 7, 8, 9, 4, 3, 1, 2, 5, 6});
   Copy();
   EXPECT_EQ(Chain(), std::vector<int32_t>({7, 8, 9, 4}));
   for (int i = 0; i < 12; ++i) memory_.Learn(chain_, /*num_accepted=*/0);
@@ -155,12 +191,12 @@ TEST_F(ChainPolicyTest, UnweighedTokensAreNotLearned) {
   chain_.tokens.push_back(TokenId{7});  // by a drafter that weighs none
   Copy();
   ASSERT_EQ(Chain(), std::vector<int32_t>({7, 8, 9}));
-  const double untaught = AcceptanceForecast().Of(0.5);
+  const double untaught = Forecast(DraftSource::kText).Of(0.5);
   memory_.Learn(chain_, /*num_accepted=*/0);  // the copied tokens were not judged
   EXPECT_EQ(Forecast(DraftSource::kText).Of(0.5), untaught);
   memory_.Learn(chain_, /*num_accepted=*/3);
   EXPECT_GT(Forecast(DraftSource::kText).Of(0.5), untaught);
-  EXPECT_EQ(Forecast(DraftSource::kDraft).Of(0.5), untaught);
+  EXPECT_EQ(Forecast(DraftSource::kDraft).Of(0.5), AcceptanceForecast().Of(0.5));
 }
 
 TEST_F(ChainPolicyTest, EverySourceHasItsOwnForecast) {
@@ -169,11 +205,12 @@ TEST_F(ChainPolicyTest, EverySourceHasItsOwnForecast) {
   EXPECT_TRUE(Policy().Weigh(TokenId{7}, 0.5, chain_));
   chain_.tokens.push_back(TokenId{7});
   Copy();
-  memory_.Learn(chain_, /*num_accepted=*/1);
   const double untaught = AcceptanceForecast().Of(0.5);
+  const double untaught_copy = Forecast(DraftSource::kText).Of(0.5);
+  memory_.Learn(chain_, /*num_accepted=*/1);
   EXPECT_EQ(Forecast(DraftSource::kDraft).Of(0.5), untaught);
   EXPECT_GT(Forecast(DraftSource::kDraftAndText).Of(0.5), untaught);
-  EXPECT_LT(Forecast(DraftSource::kText).Of(0.5), untaught);
+  EXPECT_LT(Forecast(DraftSource::kText).Of(0.5), untaught_copy);
 }
 
 TEST_F(ChainPolicyTest, ZeroMinimumNeverEndsChain) {

@@ -262,8 +262,7 @@ class ConstrainedCopyTest : public testing::Test {
         {std::make_shared<Script>(script), script.Begin()}};
     ChainMemory memory;
     const ChainPolicy policy(
-        memory, text,
-        {.max_tokens = 4, .p_min = 0.35, .looks_up = true, .constraints = constraints});
+        memory, text, {.max_tokens = 4, .p_min = 0.1, .copies = true, .constraints = constraints});
     DraftedChain chain;
     policy.Copy(/*wants_distributions=*/false, chain);
     return chain.tokens;

@@ -315,5 +315,19 @@ TEST(DraftPolicyTest, DraftsUntilCostsAreKnown) {
   for (const double least : thresholds.pass) EXPECT_TRUE(least > 0.0 && least < 1.0);
 }
 
+TEST(DraftPolicyTest, WithoutDrafterThresholdsAreMeasuredRowCosts) {
+  DraftPolicy policy;
+  const double usual = policy.Thresholds(/*num_requests=*/1, 1, kMaxTokens).row[0];
+  policy.AddStep({.num_requests = 1, .num_rows = 1, .verify_ms = 10.0, .num_emitted = 1});
+  EXPECT_EQ(policy.Thresholds(1, 1, kMaxTokens).row[0], usual);  // no row was measured
+  for (const int64_t rows : {1, 2, 4, 8}) policy.AddVerify(rows, 8.0 + 2.0 * rows);
+  EXPECT_NEAR(policy.Thresholds(1, 1, kMaxTokens).row[3], 0.2, 1e-9);  // 2 ms of a step's 10
+  // Steps of 4 rows that emit 4 tokens: a millisecond is worth more.
+  for (int i = 0; i < 100; ++i) {
+    policy.AddStep({.num_requests = 1, .num_rows = 4, .verify_ms = 16.0, .num_emitted = 4});
+  }
+  EXPECT_NEAR(policy.Thresholds(1, 1, kMaxTokens).row[3], 2.0 * 4 / 16, 1e-6);
+}
+
 }  // namespace
 }  // namespace shortlist

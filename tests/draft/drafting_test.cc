@@ -180,7 +180,7 @@ TEST_F(DraftingTest, ChainsEndAtLowConfidenceInAnyBatch) {
       config.drafter = drafter;
       config.vocab = VocabKind::kListTop2048;
       config.num_draft_tokens = 6;
-      config.prompt_lookup = false;
+      config.suffix_drafts = false;
       config.sampling = UpTo(48);
       config.sampling.temperature = temperature;
       RunResult previous = pair_->Run(prompts, config);
@@ -212,10 +212,10 @@ TEST_F(DraftingTest, RepeatedTextIsCopiedAndAccepted) {
     config.num_draft_tokens = 8;
     config.draft_p_min = 0.35;
     config.sampling = UpTo(96);  // greedily, and so in loops
-    config.prompt_lookup = false;
+    config.suffix_drafts = false;
     const RunResult without = pair_->Run(prompts, config);
     EXPECT_EQ(without.total.num_copied, 0);
-    config.prompt_lookup = true;
+    config.suffix_drafts = true;
     const RunResult with = pair_->Run(prompts, config);
     EXPECT_EQ(with.outputs, without.outputs);
     EXPECT_GT(with.total.num_copied, 0);

@@ -39,6 +39,8 @@ void ExpectEqualOutputs(const std::vector<std::vector<TokenId>>& expected, const
   EXPECT_EQ(actual.total.num_mapping_faults, 0) << what;
 }
 
+constexpr int64_t kPastOutputBytes = 1 << 18;
+
 /// Returns every drafter and vocabulary. K, batch and prefill chunk vary, so that each value is
 /// combined with several values of the others.
 std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
@@ -61,6 +63,15 @@ std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
         i += 5;  // coprime to 6: every K appears
       }
     }
+  }
+  for (const int64_t batch : {1, 3}) {
+    configs.push_back({.drafter = DrafterKind::kSuffix,
+                       .num_draft_tokens = 4 * batch,
+                       .draft_p_min = 0.3,
+                       .past_output_bytes = kPastOutputBytes,
+                       .batch = batch,
+                       .prefill_chunk = 33,
+                       .sampling = sampling});
   }
   return configs;
 }
@@ -169,6 +180,8 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
         EXPECT_GT(actual.total.accept_length(), 1.05) << config.ToString();
       }
     }
+    config.drafter = DrafterKind::kSuffix;
+    ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
   }
 }
 
@@ -306,11 +319,50 @@ TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {
   RunConfig config;
   config.sampling = Greedy(/*max_new_tokens=*/48);
   const RunResult expected = pair_->Run(prompts, config);
-  config.drafter = DrafterKind::kEagle;
-  config.vocab = VocabKind::kListAndDynamic;
   config.verify = VerifyMode::kRejection;
   config.draft_p_min = 0.3;
+  config.drafter = DrafterKind::kSuffix;
+  ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), "rejection, suffix");
+  config.drafter = DrafterKind::kEagle;
+  config.vocab = VocabKind::kListAndDynamic;
   ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), "rejection");
+}
+
+// Later requests copy from the outputs of earlier ones: of the same prompts, and of others.
+TEST_F(EqualityTest, PastOutputsChangeOnlySpeed) {
+  std::vector<std::vector<TokenId>> prompts = TestPrompts(/*count=*/kShortSuites ? 2 : 5, 100);
+  prompts.reserve(3 * prompts.size());
+  const auto first = prompts;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    prompts.insert(prompts.end(), first.begin(), first.end());
+  }
+  for (const double temperature : {0.0, 0.8}) {
+    RunConfig config;
+    config.sampling = Sampled(/*max_new_tokens=*/kShortSuites ? 24 : 64);
+    config.sampling.temperature = temperature;
+    config.count_up_seeds = false;  // so that sampled outputs repeat too
+    const RunResult expected = pair_->Run(prompts, config);
+    for (const DrafterKind drafter :
+         {DrafterKind::kSuffix, DrafterKind::kEagle, DrafterKind::kModel}) {
+      for (const int64_t batch : {1, 4}) {
+        config.drafter = drafter;
+        config.vocab =
+            drafter == DrafterKind::kModel ? VocabKind::kListAndDynamic : VocabKind::kFullHead;
+        config.batch = batch;
+        config.draft_p_min = 0.3;
+        SequenceStats stats[2];  // without past outputs, and with them
+        for (const bool keeps_outputs : {false, true}) {
+          config.past_output_bytes = keeps_outputs ? kPastOutputBytes : 0;
+          const RunResult actual = pair_->Run(prompts, config);
+          ExpectEqualOutputs(expected.outputs, actual, config.ToString());
+          stats[keeps_outputs] = actual.total;
+        }
+        EXPECT_GT(stats[1].accept_length(), stats[0].accept_length()) << config.ToString();
+        const double least = drafter == DrafterKind::kSuffix ? 1.8 : 1.05;
+        EXPECT_GT(stats[1].accept_length(), least) << config.ToString();
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ const char* Name(DrafterKind kind) {
   switch (kind) {
     case DrafterKind::kNone:
       return "plain";
+    case DrafterKind::kSuffix:
+      return "suffix";
     case DrafterKind::kEagle:
       return "eagle";
     case DrafterKind::kModel:
@@ -119,7 +121,7 @@ std::shared_ptr<const HeadOnDevice> DemoPair::CopyHead(DrafterKind kind, const H
 
 std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num_slots,
                                                    std::shared_ptr<const HeadOnDevice> device) {
-  if (kind == DrafterKind::kNone) return nullptr;
+  if (kind == DrafterKind::kNone || kind == DrafterKind::kSuffix) return nullptr;
   Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
   if (kind == DrafterKind::kEagle) {
     auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_, device);
@@ -190,7 +192,9 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
                                           {.num_draft_tokens = config.num_draft_tokens,
                                            .draft_p_min = config.draft_p_min,
                                            .now_ms = config.now_ms,
-                                           .prompt_lookup = config.prompt_lookup,
+                                           .suffix_drafts = config.suffix_drafts,
+                                           .copies_alone = config.drafter == DrafterKind::kSuffix,
+                                           .past_output_bytes = config.past_output_bytes,
                                            .verify = config.verify,
                                            .sizer = config.sizer,
                                            .num_slots = num_slots,

@@ -27,7 +27,8 @@ inline constexpr bool kShortSuites = true;
 inline constexpr bool kShortSuites = false;
 #endif
 
-enum class DrafterKind { kNone, kEagle, kModel, kSelf };
+// kSuffix: no drafter, copies of earlier text alone.
+enum class DrafterKind { kNone, kSuffix, kEagle, kModel, kSelf };
 enum class VocabKind {
   kFullHead,
   kRatioQuarter,
@@ -50,7 +51,8 @@ struct RunConfig {
   int64_t num_draft_tokens = 4;
   std::optional<double> draft_p_min = 0.0;  // 0: chains of num_draft_tokens; null: by costs
   std::function<double()> now_ms;           // null: the clock
-  bool prompt_lookup = true;
+  bool suffix_drafts = true;
+  int64_t past_output_bytes = 0;  // 0: requests copy from their own text only
   int64_t batch = 1;
   int64_t prefill_chunk = 512;
   VerifyMode verify = VerifyMode::kCoupled;
@@ -90,7 +92,7 @@ class DemoPair {
 
   /// A copy of the head of such a drafter on `device`; not for kNone.
   std::shared_ptr<const HeadOnDevice> CopyHead(DrafterKind kind, const HeadDevice& device);
-  /// A drafter of the kind wanted, null for kNone. `device`: CopyHead's; null: the CPU.
+  /// A drafter of the kind wanted, null for kNone and kSuffix. `device`: CopyHead's; null: the CPU.
   std::unique_ptr<ChainDrafter> NewDrafter(DrafterKind kind, int64_t num_slots,
                                            std::shared_ptr<const HeadOnDevice> device = nullptr);
   /// Returns a sketch of the head that such a drafter has; not for kNone.

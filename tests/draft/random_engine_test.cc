@@ -9,10 +9,12 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "draft/engine.h"
 #include "draft/model_drafter.h"
+#include "draft/past_outputs.h"
 #include "request/token_bans.h"
 #include "request/token_constraint.h"
 #include "tests/draft/fake_model.h"
@@ -82,6 +84,10 @@ class RandomRun {
         target_(seed, kVocab, kContext),
         draft_(seed, kVocab, Between(20, 200), Pick<float>({0.0f, 1.0f, 4.0f})) {
     for (int64_t i = Between(1, 5); i > 0; --i) requests_.push_back(RandomRequest());
+    while (std::ssize(requests_) < 6 && OneIn(2)) {  // repeats an earlier one
+      requests_.push_back(requests_[Between(0, std::ssize(requests_) - 1)]);
+      requests_.back().options.cache_salt = RandomSalt();
+    }
   }
 
   /// The outputs without a draft, one request after the other, the prompt in one chunk.
@@ -124,6 +130,7 @@ class RandomRun {
   T Pick(std::initializer_list<T> of) {
     return of.begin()[Between(0, std::ssize(of) - 1)];
   }
+  std::string RandomSalt() { return Pick<const char*>({"", "", "other"}); }
   TokenId RandomToken() { return TokenId{static_cast<int32_t>(Between(0, kEmitted - 1))}; }
   std::vector<TokenId> RandomTokens(int64_t count) {
     std::vector<TokenId> tokens;
@@ -170,6 +177,7 @@ RandomRun::Request RandomRun::RandomRequest() {
   }
   request.options.max_tail_rows = Pick<int64_t>({0, 4, 30});
   request.options.speculates = !OneIn(6);
+  request.options.cache_salt = RandomSalt();
   return request;
 }
 
@@ -183,7 +191,9 @@ SpeculativeEngine::Options RandomRun::RandomOptions() {
     const bool is_slow = OneIn(3);
     return clock_ms_ += std::uniform_real_distribution<>(0.0, is_slow ? 100.0 : typical)(rng_);
   };
-  options.prompt_lookup = !OneIn(3);
+  options.suffix_drafts = !OneIn(3);
+  options.copies_alone = !OneIn(3);
+  options.past_output_bytes = Pick<int64_t>({0, PastOutputs::kMinBytes, 1 << 16});
   options.coverage_floor = Pick({0.0, 0.65, 1.0});
   // Rejection sampling draws other tokens than plain decoding, unless it takes the best ones.
   const bool is_greedy = std::ranges::all_of(
@@ -217,7 +227,8 @@ void RandomRun::Disturb(SpeculativeEngine& engine, Lane& lane) {
 
 std::vector<std::vector<TokenId>> RandomRun::Drafted(SequenceStats& total) {
   const SpeculativeEngine::Options options = RandomOptions();
-  const auto drafter = *ModelDrafter::Create(draft_, options.num_slots, kEmitted, pool_);
+  std::unique_ptr<ModelDrafter> drafter;  // null: copies and forced text alone
+  if (!OneIn(4)) drafter = *ModelDrafter::Create(draft_, options.num_slots, kEmitted, pool_);
   const auto vocab = OneIn(3) ? nullptr : RandomVocab(), other_vocab = RandomVocab();
   const auto engine =
       *SpeculativeEngine::Create(target_, drafter.get(), vocab.get(), options, pool_);
@@ -230,7 +241,7 @@ std::vector<std::vector<TokenId>> RandomRun::Drafted(SequenceStats& total) {
     lanes.push_back({.sequence = *Sequence::Create(request.prompt, request.options, kEmitted),
                      .slots = {first, first + kLane},
                      .vocab = OneIn(4) ? other_vocab.get() : nullptr,
-                     .begins = Between(0, 20)});
+                     .begins = Between(0, OneIn(2) ? 20 : 100)});
   }
   const std::vector<TokenId> hints = RandomTokens(2);
   const auto is_done = [](const Lane& lane) { return lane.sequence->finished(); };

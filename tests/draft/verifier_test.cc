@@ -81,7 +81,7 @@ struct Scenario {
   double draft_p_min = 0.0;
   std::optional<ChainThresholds> thresholds = std::nullopt;  // in place of draft_p_min
   std::vector<TokenId> prompt = {TokenId{0}};                // ends with 0
-  bool prompt_lookup = false;
+  bool suffix_drafts = false;
 };
 
 TokenLogits Rows(const std::vector<std::vector<float>>& logits) {
@@ -147,7 +147,7 @@ std::vector<TokenId> GenerateTwo(const Scenario& scenario, const ActiveVocab& ac
                              {.max_tokens = 2,
                               .p_min = scenario.draft_p_min,
                               .thresholds = scenario.thresholds ? &*scenario.thresholds : nullptr,
-                              .looks_up = scenario.prompt_lookup});
+                              .copies = scenario.suffix_drafts});
     const DraftedChain chain = DraftChain(scenario, active, **sequence, policy);
     std::vector<std::vector<float>> logits = {scenario.target[Raw((*sequence)->tokens().back())]};
     for (TokenId token : chain.tokens) logits.push_back(scenario.target[Raw(token)]);
@@ -180,7 +180,7 @@ void ExpectTargetDistribution(const Scenario& scenario) {
     ++pairs[Raw(pair[0])][Raw(pair[1])];
   }
   EXPECT_GT(counts.num_accepted, 0);
-  if (scenario.prompt_lookup) {
+  if (scenario.suffix_drafts) {
     EXPECT_GT(counts.num_copied_accepted, kDraws / 100);
     EXPECT_GT(counts.num_copied, counts.num_copied_accepted);
   } else if (scenario.draft_p_min > 0.0 || scenario.thresholds) {
@@ -285,11 +285,12 @@ TEST_P(VerifierDistributionTest, ChainsThatEndByCost) {
 TEST_P(VerifierDistributionTest, ChainsContinuedByCopies) {
   const uint64_t seed = 23;
   std::mt19937_64 random(seed);
-  for (double p_min : {0.6, 0.7}) {
+  for (const int num_drafted : {0, 1}) {  // before the copies
     Scenario scenario = Base();
     scenario.draft = Blend(scenario.target, RandomModel(2, 1.5f), 0.5f);
-    scenario.draft_p_min = p_min;
-    scenario.prompt_lookup = true;
+    constexpr double kNever = 2.0;
+    scenario.thresholds = {.pass = {num_drafted == 0 ? kNever : 0.0, kNever}, .row = {0.1, 0.1}};
+    scenario.suffix_drafts = true;
     // A text of the target's own, with most pairs of tokens in it.
     scenario.prompt.assign(1, TokenId{0});
     while (scenario.prompt.size() < 400 || scenario.prompt.back() != TokenId{0}) {
@@ -298,7 +299,7 @@ TEST_P(VerifierDistributionTest, ChainsContinuedByCopies) {
       std::discrete_distribution<int32_t> draw(next.begin(), next.end());
       scenario.prompt.push_back(TokenId{draw(random)});
     }
-    SCOPED_TRACE(testing::Message() << "seed " << seed << ", p_min " << p_min);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << num_drafted << " drafted");
     ExpectTargetDistribution(scenario);
   }
 }

@@ -26,6 +26,8 @@ struct Case {
   bool disable_radix_cache = false;
   bool retracts = false;           // everything, after every step
   bool every_other_plain = false;  // every other request is not drafted for
+  bool keeps_outputs = true;       // for copies by later requests; unless `drafter` is kNone
+  int64_t num_clients = 1;
 };
 
 std::vector<Case> Cases() {
@@ -36,6 +38,16 @@ std::vector<Case> Cases() {
       {.name = "plain, uncut, dfs_weight", .policy = SchedulePolicy::kDfsWeight, .chunk = 0},
       {.name = "plain, retracted", .retracts = true},
       {.name = "plain, short of memory", .max_total_tokens = 190},
+      {.name = "suffix", .drafter = DrafterKind::kSuffix},
+      {.name = "suffix, uncut, retracted, 2 clients",
+       .drafter = DrafterKind::kSuffix,
+       .chunk = 0,
+       .retracts = true,
+       .num_clients = 2},
+      {.name = "suffix, short of memory, mixed",
+       .drafter = DrafterKind::kSuffix,
+       .max_total_tokens = 190,
+       .every_other_plain = true},
       {.name = "eagle", .drafter = DrafterKind::kEagle},
       {.name = "eagle, no cache", .drafter = DrafterKind::kEagle, .disable_radix_cache = true},
       {.name = "eagle, list, fcfs, chunks of 7",
@@ -104,6 +116,8 @@ class RouterEqualityTest : public testing::Test {
     auto engine = SpeculativeEngine::Create(pair_->target(), drafter.get(), vocab.get(),
                                             {.num_draft_tokens = 4,
                                              .draft_p_min = 0.2,
+                                             .copies_alone = c.drafter == DrafterKind::kSuffix,
+                                             .past_output_bytes = c.keeps_outputs ? 1 << 18 : 0,
                                              .num_slots = c.max_total_tokens,
                                              .emit_size = pair_->emit_size()},
                                             pair_->pool());
@@ -128,6 +142,7 @@ class RouterEqualityTest : public testing::Test {
         if (next % 2 == 1) input.sampling_params.num_logprobs = 1;
         if (next % 4 == 1) input.sampling_params.prompt_logprobs_start = PromptStart(next);
         input.max_tail_rows = TailRows(c.vocab);
+        input.cache_salt = absl::StrCat("client ", next % c.num_clients);
         input.speculates = !c.every_other_plain || next % 2 == 0;
         messages.push_back(std::move(input));
         ++next;
@@ -187,7 +202,9 @@ class RouterEqualityTest : public testing::Test {
         EXPECT_GT(actual.num_retractions, std::ssize(prompts_)) << c.name;
       }
       if (c.drafter != DrafterKind::kNone) {
-        EXPECT_GT(actual.total.accept_length(), 1.05) << c.name;
+        // Sampled text hardly repeats itself.
+        const double least = c.drafter == DrafterKind::kSuffix ? 1.02 : 1.05;
+        EXPECT_GT(actual.total.accept_length(), least) << c.name;
       }
     }
   }
@@ -288,14 +305,38 @@ TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterShortRequest) {
 TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterCachedPrefix) {
   SamplingParams sampling{.max_new_tokens = 24};
   for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
-    const CaseResult cached = Run({.name = "cached", .drafter = drafter}, sampling);
-    const CaseResult computed =
-        Run({.name = "computed", .drafter = drafter, .disable_radix_cache = true}, sampling);
+    const CaseResult cached =
+        Run({.name = "cached", .drafter = drafter, .keeps_outputs = false}, sampling);
+    const CaseResult computed = Run({.name = "computed",
+                                     .drafter = drafter,
+                                     .disable_radix_cache = true,
+                                     .keeps_outputs = false},
+                                    sampling);
     EXPECT_GT(cached.num_hit_tokens, 50);
     EXPECT_EQ(cached.total.num_drafted, computed.total.num_drafted);
     EXPECT_EQ(cached.total.num_accepted, computed.total.num_accepted);
     EXPECT_EQ(cached.total.num_verify_steps, computed.total.num_verify_steps);
   }
+}
+
+TEST_F(RouterEqualityTest, OnlyOwnPastOutputsAreDrafted) {
+  const std::unique_ptr<SpeculativeEngine> engine = *SpeculativeEngine::Create(
+      pair_->target(), /*drafter=*/nullptr, /*vocab=*/nullptr,
+      {.copies_alone = true, .num_slots = 2000, .emit_size = pair_->emit_size()}, pair_->pool());
+  RouterHarness harness(*engine, {.scheduler = {.max_total_tokens = 2000}});
+  const auto serve = [&](const std::string& salt, const std::string& rid) {
+    TokenizedGenerateReqInput input{.rid = rid, .input_ids = prompts_[0], .cache_salt = salt};
+    input.sampling_params.max_new_tokens = 40;
+    harness.Step({std::move(input)});
+    harness.StepUntilIdle();
+    return harness.served()[rid].last.stats;
+  };
+  const SequenceStats first = serve("a", "first"), other = serve("b", "other");
+  const SequenceStats again = serve("a", "again");
+  EXPECT_EQ(other.num_accepted, first.num_accepted);
+  EXPECT_EQ(other.num_drafted, first.num_drafted);
+  EXPECT_GT(again.num_accepted, first.num_accepted + 10);
+  EXPECT_EQ(harness.served()["again"].output, harness.served()["first"].output);
 }
 
 }  // namespace

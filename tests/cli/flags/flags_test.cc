@@ -26,7 +26,8 @@ TEST(FlagsTest, DefaultsMatchDocumentation) {
   EXPECT_EQ(flags->dynamic_rows, 0);
   EXPECT_EQ(flags->decoding.num_draft_tokens, 8);
   EXPECT_EQ(flags->decoding.draft_p_min, std::nullopt);
-  EXPECT_TRUE(flags->decoding.prompt_lookup);
+  EXPECT_TRUE(flags->decoding.suffix_drafts);
+  EXPECT_FALSE(flags->decoding.copies_alone);
   EXPECT_EQ(flags->sampling.max_new_tokens, 128);
   EXPECT_EQ(flags->sampling.temperature, 0.0);
   EXPECT_EQ(flags->sampling.top_p, 1.0);
@@ -38,6 +39,19 @@ TEST(FlagsTest, DefaultsMatchDocumentation) {
   EXPECT_GE(flags->num_threads, 1);
   EXPECT_EQ(flags->models.dtype, std::nullopt);
   EXPECT_FALSE(flags->json);
+}
+
+TEST(FlagsTest, SuffixIsADraftWithoutModel) {
+  const absl::StatusOr<RunFlags> alone =
+      ParseRunFlags({"--model", "m", "--prompt", "p", "--draft", "suffix"});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_TRUE(alone->decoding.copies_alone);
+  EXPECT_EQ(alone->models.draft, "");
+  const absl::StatusOr<RunFlags> folder =
+      ParseRunFlags({"--model", "m", "--prompt", "p", "--draft", "./suffix"});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_FALSE(folder->decoding.copies_alone);
+  EXPECT_EQ(folder->models.draft, "./suffix");
 }
 
 TEST(FlagsTest, ReadsDiscoveryAndAutoSizeFlags) {
@@ -81,7 +95,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "6",
                                                         "--draft-p-min",
                                                         "0.3",
-                                                        "--prompt-lookup",
+                                                        "--suffix-drafts",
                                                         "off",
                                                         "--prompts",
                                                         "p.jsonl",
@@ -117,7 +131,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->dynamic_rows, 5);
   EXPECT_EQ(flags->decoding.num_draft_tokens, 6);
   EXPECT_EQ(flags->decoding.draft_p_min, 0.3);
-  EXPECT_FALSE(flags->decoding.prompt_lookup);
+  EXPECT_FALSE(flags->decoding.suffix_drafts);
   EXPECT_EQ(flags->prompt, std::nullopt);
   EXPECT_EQ(flags->prompts_path, "p.jsonl");
   EXPECT_EQ(flags->sampling.max_new_tokens, 9);
@@ -183,7 +197,7 @@ TEST(FlagsTest, RejectsOutOfBoundsWithFlagValueAndBound) {
            Case{"--draft-p-min", "1.5", "[0, 1]"},
            Case{"--draft-p-min", "nan", "[0, 1]"},
            Case{"--draft-p-min", "Auto", "is not auto"},
-           Case{"--prompt-lookup", "maybe", "off|on"},
+           Case{"--suffix-drafts", "maybe", "off|on"},
            Case{"--dynamic-rows", "-1", "[0, 2147483647]"},
            Case{"--batch", "0", "[1, 1024]"},
            Case{"--threads", "0", "[1, 1024]"},

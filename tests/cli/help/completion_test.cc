@@ -84,7 +84,7 @@ TEST_F(CompletionTest, ZshScriptParsesAndNamesEveryCommand) {
   const std::string script = ZshCompletion(DescribeCommand(line_.app()));
   EXPECT_THAT(script, HasSubstr("#compdef shortlist\n"));
   EXPECT_THAT(script, HasSubstr("_shortlist_vocab_coverage() {"));
-  EXPECT_THAT(script, HasSubstr("'--prompt-lookup["));
+  EXPECT_THAT(script, HasSubstr("'--suffix-drafts["));
   EXPECT_THAT(script, HasSubstr(":off|on:(off on)'"));
   if (Shell("command -v zsh").first != 0) GTEST_SKIP() << "no zsh here";
   dir_.Write("_shortlist", script);
