@@ -276,12 +276,15 @@ std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder) {
 
 std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder) {
   const char* const name = fields.Find("instruct") != nullptr ? "instruct" : "instruction";
-  std::string instruction = fields.String(name, "", kMaxInstructionBytes);
-  if (!instruction.empty() && !encoder.instructs_pairs) {
+  const std::optional<std::string> instruction = fields.OptionalString(name, kMaxInstructionBytes);
+  if (instruction && instruction->empty() && encoder.instructs_pairs) {
+    fields.Fail(name, "empty is not supported; without it the model's own is used");
+  }
+  if (instruction && !instruction->empty() && !encoder.instructs_pairs) {
     fields.Fail(name, absl::StrCat("`", encoder.name, "` reads pairs without an instruction"));
   }
   // If "instruct" is present, "instruction" is an unknown field.
-  return instruction;
+  return instruction.value_or("");
 }
 
 EncodeWish ReadVectorWish(JsonFields& fields, const ServedEncoder& encoder) {

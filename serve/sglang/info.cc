@@ -240,7 +240,10 @@ absl::StatusOr<std::string> TokenizeBody(const Service& service, const std::stri
   const bool is_list = fields.Find("prompt") != nullptr && fields.Find("prompt")->is_array();
   const std::vector<std::string> texts =
       fields.Strings("prompt", kMaxTexts, Tokenizer::kMaxTextBytes);
-  const PromptEncoder::Options options{fields.Bool("add_special_tokens", true)};
+  // Encoders read control tokens in texts as text.
+  const PromptEncoder::Options options{
+      .add_special_tokens = fields.Bool("add_special_tokens", true),
+      .parse_special = service.generator->options().generates};
   if (texts.empty()) fields.Fail("prompt", "missing or empty");
   fields.Accept({"model"});
   fields.RefuseUnknown();
