@@ -21,7 +21,7 @@ constexpr char kSeed[] = "requests bring their own (\"seed\"): leave it out";
 constexpr char kDraft[] = "did you mean --draft DIR?";
 constexpr char kDraftTokens[] = "did you mean --num-draft-tokens N?";
 constexpr char kCopies[] =
-    "copies of earlier text are drafted behind every draft, and alone with --draft suffix";
+    "copies of earlier text continue every draft; --draft suffix drafts them alone";
 constexpr char kPacked[] =
     "GPTQ and AWQ are seen from the checkpoint: leave it out, and name that with --model";
 constexpr char kEmbedding[] = "did you mean --embed-model DIR, or --is-embedding?";

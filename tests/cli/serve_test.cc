@@ -318,7 +318,7 @@ TEST(ServeTest, ForeignFlagsGetSuggestion) {
       {{"--gpu-memory-utilization", "0.9"}, "--max-total-tokens N"},
       {{"--max-num-seqs", "8"}, "--max-running-requests N"},
       {{"--max-num-batched-tokens", "8"}, "--max-prefill-tokens N"},
-      {{"--speculative-config", "{}"}, "--draft DIR and --num-draft-tokens N"},
+      {{"--speculative-config", "{}"}, "--draft DIR|suffix and --num-draft-tokens N"},
       {{"--enable-prefix-caching"}, "always cached"},
       {{"--no-enable-prefix-caching"}, "--disable-radix-cache"},
       {{"--trust-remote-code"}, "no meaning"},
