@@ -34,9 +34,9 @@ absl::Status PoolSequence(const HiddenStates& states, Pooling pooling, int64_t s
   const int64_t end = states.seq_begin[seq + 1];
   if (num_skipped < 0 || num_skipped >= end - begin) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the pooling leaves out the prompt (include_prompt: false), ", num_skipped,
-                     num_skipped == 1 ? " token" : " tokens", "; the text has ", end - begin,
-                     " with it, so none is left"));
+        absl::StrCat("sequence ", seq, " of the batch: ", num_skipped, " of its ", end - begin,
+                     " tokens are a prompt, which the pooling leaves out (include_prompt: false); "
+                     "no token of the text is left"));
   }
   const absl::Status finite = CheckStates(states, seq);
   if (!finite.ok()) return finite;

@@ -275,9 +275,10 @@ std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder) {
 }
 
 std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder) {
-  const char* const name = fields.Find("instruct") != nullptr ? "instruct" : "instruction";
+  const bool is_sglangs = fields.Find("instruct") != nullptr;  // empty: the model's own
+  const char* const name = is_sglangs ? "instruct" : "instruction";
   const std::optional<std::string> instruction = fields.OptionalString(name, kMaxInstructionBytes);
-  if (instruction && instruction->empty() && encoder.instructs_pairs) {
+  if (!is_sglangs && instruction && instruction->empty() && encoder.instructs_pairs) {
     fields.Fail(name, "empty is not supported; without it the model's own is used");
   }
   if (instruction && !instruction->empty() && !encoder.instructs_pairs) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "tests/cli/cli_testing.h"
 #include "tests/support/temp_dir.h"
 #include "text/tokenizer.h"
@@ -87,8 +88,8 @@ TEST_F(ChatTest, ReasoningIsNotPartOfOutput) {
   EXPECT_EQ(chat.out, "\n\n");
   const std::string first = "<s> [user] The map\n [assistant]";
   std::string thought = Continuation(first + "<think>", limit);
-  thought = thought.substr(thought.find_first_not_of(" \n"));
-  EXPECT_TRUE(reasoning.starts_with(thought.substr(0, thought.size() - 1))) << reasoning;
+  absl::StripAsciiWhitespace(&thought);
+  EXPECT_TRUE(reasoning.starts_with(thought + "\n")) << reasoning;
 }
 
 TEST_F(ChatTest, GrammarAppliesAfterReasoning) {

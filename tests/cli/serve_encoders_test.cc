@@ -114,6 +114,10 @@ TEST(ServeEncodersTest, YesNoRerankerReadsInstructions) {
     EXPECT_NEAR(reply.Json()["results"][0]["relevance_score"].get<double>(),
                 pair["score"].get<double>(), 1e-4);
   }
+  const json empty = {{"query", "a"}, {"documents", {"b"}}, {"instruction", ""}};
+  const HttpReply refused = client.Post("/v2/rerank", empty);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("instruction: empty is not supported"));
   EXPECT_EQ(server.Signal(SIGTERM), 0);
 }
 
