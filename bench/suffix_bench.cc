@@ -1,5 +1,5 @@
-// Cost of suffix drafts on the CPU, beside a step's passes: tokens appended to a full index, and
-// searches of the end of a text in it.
+// Cost of suffix drafts on the CPU, in addition to a step's passes: tokens appended to a full
+// index, and searches of the end of a text in it.
 
 #include <benchmark/benchmark.h>
 #include <unistd.h>

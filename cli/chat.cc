@@ -214,9 +214,9 @@ class Answerer final : public Responder {
         if (ends && !row.status.ok() && !absl::IsCancelled(row.status)) return row.status;
       }
       if (ends) text.Finish(piece);
-      if (!reply.Append(piece)) return absl::InternalError("cannot write to standard output");
+      const bool is_written = ends ? reply.Append(piece) && reply.Finish() : reply.Append(piece);
+      if (!is_written) return absl::InternalError("cannot write to standard output");
     }
-    reply.Finish();
     return absl::OkStatus();
   }
 
@@ -231,7 +231,7 @@ class Answerer final : public Responder {
   std::unique_ptr<Session> session_;
   std::unique_ptr<PromptEncoder> encoder_;
   ReplyFormat format_;                         // which part of a reply is reasoning
-  std::vector<TokenId> marks_;                 // of the reasoning
+  std::vector<TokenId> marks_;                 // control tokens of the format, shown as text
   std::unique_ptr<GrammarCompiler> grammars_;  // null: no grammar is requested
   std::unique_ptr<Engine> engine_;
   int64_t context_len_ = 0;

@@ -8,7 +8,7 @@
 namespace shortlist {
 namespace {
 
-bool IsDimmed() { return isatty(STDERR_FILENO) != 0; }
+bool IsStderrTerminal() { return isatty(STDERR_FILENO) != 0; }
 
 }  // namespace
 
@@ -32,18 +32,19 @@ bool ChatReply::Append(std::string_view text) {
   return static_cast<bool>(out_);
 }
 
-void ChatReply::Finish() {
+bool ChatReply::Finish() {
   std::vector<ReplyPart> parts;
   if (parser_.has_value()) parser_->Finish(parts);
   Write(parts);
   EndReasoning();
   out_ << "\n" << std::flush;
+  return static_cast<bool>(out_);
 }
 
 void ChatReply::Write(const std::vector<ReplyPart>& parts) {
   for (const ReplyPart& part : parts) {
     if (part.kind == ReplyPart::Kind::kReasoning) {
-      if (!writes_reasoning_ && IsDimmed()) std::cerr << "\x1b[2m";
+      if (!writes_reasoning_ && IsStderrTerminal()) std::cerr << "\x1b[2m";
       writes_reasoning_ = true;
       reasoning_ += part.text;
       std::cerr << part.text << std::flush;
@@ -58,7 +59,7 @@ void ChatReply::Write(const std::vector<ReplyPart>& parts) {
 
 void ChatReply::EndReasoning() {
   if (!writes_reasoning_) return;
-  std::cerr << (IsDimmed() ? "\x1b[0m" : "") << "\n" << std::flush;
+  std::cerr << (IsStderrTerminal() ? "\x1b[0m" : "") << "\n" << std::flush;
   writes_reasoning_ = false;
 }
 

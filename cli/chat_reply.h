@@ -25,8 +25,8 @@ class ChatReply {
 
   /// False: the stream cannot be written.
   bool Append(std::string_view text);
-  /// The reply has ended: writes what was held back, and a line end.
-  void Finish();
+  /// The reply has ended: writes what was held back, and a line end. False as above.
+  bool Finish();
 
   const std::string& answer() const { return answer_; }
   const std::string& reasoning() const { return reasoning_; }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <iterator>
+#include <new>
 
 namespace shortlist {
 
@@ -12,8 +13,13 @@ SuffixMatch ChainMemory::FindInText(std::span<const TokenId> text,
   constexpr SuffixIndex::Owner kOwner = 0;
   if (text_index == nullptr || text_index->capacity() < std::ssize(text)) {
     const auto twice = static_cast<int64_t>(std::bit_ceil(2 * text.size()));
-    text_index = std::make_unique<SuffixIndex>(
-        std::clamp(twice, SuffixIndex::kMinCapacity, SuffixIndex::kMaxCapacity));
+    try {
+      text_index = std::make_unique<SuffixIndex>(
+          std::clamp(twice, SuffixIndex::kMinCapacity, SuffixIndex::kMaxCapacity));
+    } catch (const std::bad_alloc&) {  // drafts are optional
+      text_index = nullptr;
+      return {};
+    }
   }
   text_index->Append(kOwner, text.subspan(text_index->end()));
   return text_index->Find(kOwner, text, drafted);

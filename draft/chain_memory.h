@@ -22,7 +22,7 @@ struct ChainMemory {
   double usual_acceptance = 0.8;  // of recent tokens of the drafter that were judged
 
   /// Returns what followed the end of `text` and then `drafted` earlier in `text`, the request's
-  /// tokens. Indexes what is new since the last call. Throws std::bad_alloc.
+  /// tokens. Indexes what is new since the last call. No match if memory is short.
   SuffixMatch FindInText(std::span<const TokenId> text, std::span<const TokenId> drafted);
 
   /// Probability that the target accepts a token with this evidence. NaN if the evidence is.

@@ -231,8 +231,8 @@ void DraftPolicy::AddStep(const Step& step) {
   const double ms = num_passes * draft_.Of(step.num_drafting) + VerifyMs(step.num_rows);
   AddRate(step, ms);
   const double further =
-      static_cast<double>(step.num_emitted - step.num_requests - step.num_forced_accepted);
-  const double without_drafter_ms = VerifyMs(step.num_requests + step.num_forced);
+      static_cast<double>(step.num_emitted - step.num_requests - step.num_certain_accepted);
+  const double without_drafter_ms = VerifyMs(step.num_requests + step.num_certain);
   load.worth.Add(step.num_drafting, further * plain_ms / static_cast<double>(step.num_requests),
                  ms - without_drafter_ms, plain_ms);
   // The next trial may meet other requests.

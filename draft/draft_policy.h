@@ -48,10 +48,11 @@ class DraftPolicy {
     int64_t num_rows = 0;  // of the target's pass
     double verify_ms = 0.0;
     int64_t num_emitted = 0;
-    // Drafted tokens that the target accepted or replaced, except forced ones; of these, accepted.
+    // Drafted tokens that the target accepted or replaced, except certain ones; of these, accepted.
     int64_t num_judged = 0, num_accepted = 0;
-    // Rows of forced tokens, which need no drafter and are no merit of it; of these, accepted.
-    int64_t num_forced = 0, num_forced_accepted = 0;
+    // Rows of certain tokens (DraftedChain::AddCertain), forced or copied, which need no drafter
+    // and are no merit of it; of these, accepted.
+    int64_t num_certain = 0, num_certain_accepted = 0;
     bool caught_up = false;    // the draft's passes include tokens that it lacked
     double catch_up_ms = 0.0;  // other passes of the draft, over tokens that it lacked
   };

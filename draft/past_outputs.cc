@@ -47,11 +47,16 @@ void PastOutputs::ForgetOldest() {
 
 void PastOutputs::Add(const std::string& cache_salt, std::span<const TokenId> output) {
   if (std::ssize(output) <= SuffixIndex::kOrders.front()) return;
+  const auto most = max_list_bytes_ - static_cast<int64_t>(sizeof(Output));
+  if (BytesOf(cache_salt) > most) return;
   try {
     outputs_.push_back({.end = 0, .client = nullptr});
     const auto [entry, is_new] = clients_.try_emplace(cache_salt, Client{next_owner_});
     if (is_new) {
-      ++next_owner_;
+      // No number must be in use when they start again.
+      if (++next_owner_ == 0) {
+        while (outputs_.size() > 1) ForgetOldest();
+      }
       list_bytes_ += BytesOf(entry->first);
     }
     outputs_.back().client = &*entry;

@@ -25,7 +25,8 @@ class PastOutputs {
   explicit PastOutputs(int64_t max_bytes);
   static constexpr int64_t kMinBytes = 4096;
 
-  /// Adds an output, unless it is too short to be found or memory is short.
+  /// Adds an output, unless it is too short to be found, its salt is too long for the list, or
+  /// memory is short.
   void Add(const std::string& cache_salt, std::span<const TokenId> output);
 
   /// SuffixIndex::Find among the outputs of `cache_salt`.

@@ -253,7 +253,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
-  num_step_judged_ = num_step_accepted_ = num_step_forced_ = num_step_forced_accepted_ = 0;
+  num_step_judged_ = num_step_accepted_ = num_step_certain_ = num_step_certain_accepted_ = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const DraftTask& task = tasks[i];
     const DraftedChain& drafted = task.chain;
@@ -287,11 +287,14 @@ void SpeculationLoop::CountVerdict(const DraftedChain& drafted, int64_t num_acce
   stats.num_copied += drafted.num_copied;
   stats.num_forced += drafted.num_forced();
   stats.num_accepted += num_accepted;
-  const int64_t num_judged = std::min(num_emitted, drafted.size());
+  // Copies are last. They and forced tokens are no merit of the drafter.
+  const int64_t num_judged = std::min(num_emitted, drafted.first_copy());
+  const int64_t num_before_copies = std::min(num_accepted, drafted.first_copy());
+  const int64_t num_of_drafter = num_before_copies - drafted.NumForced(num_before_copies);
   num_step_judged_ += num_judged - drafted.NumForced(num_judged);
-  num_step_accepted_ += num_accepted - drafted.NumForced(num_accepted);
-  num_step_forced_ += drafted.num_forced();
-  num_step_forced_accepted_ += drafted.NumForced(num_accepted);
+  num_step_accepted_ += num_of_drafter;
+  num_step_certain_ += drafted.num_copied + drafted.NumForced(drafted.first_copy());
+  num_step_certain_accepted_ += num_accepted - num_of_drafter;
 }
 
 void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& of_step) {
@@ -303,8 +306,8 @@ void SpeculationLoop::UpdatePolicy(const Proposal& proposal, const EngineStats& 
                          .verify_ms = of_step.verify_ms,
                          .num_judged = num_step_judged_,
                          .num_accepted = num_step_accepted_,
-                         .num_forced = num_step_forced_,
-                         .num_forced_accepted = num_step_forced_accepted_,
+                         .num_certain = num_step_certain_,
+                         .num_certain_accepted = num_step_certain_accepted_,
                          .caught_up = proposal.caught_up,
                          .catch_up_ms = proposal.catch_up_ms};
   for (size_t i = 0; i < tasks.size(); ++i) {

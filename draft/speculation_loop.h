@@ -88,7 +88,7 @@ class SpeculationLoop final : public SpeculativeEngine {
   std::vector<StepResult> results_;  // of the last pass
   // Drafted tokens of the last step, except forced ones; and its forced ones.
   int64_t num_step_judged_ = 0, num_step_accepted_ = 0;
-  int64_t num_step_forced_ = 0, num_step_forced_accepted_ = 0;
+  int64_t num_step_certain_ = 0, num_step_certain_accepted_ = 0;
   EngineStats stats_;
   DraftPolicy policy_;
   const std::unique_ptr<PastOutputs> past_outputs_;  // null: none are kept

@@ -95,7 +95,9 @@ std::optional<std::string> FormOf(const ExprNodes& nodes, ExprId id) {
   if (nodes[id].calls_rule) return std::nullopt;
   FormWriter writer(nodes);
   if (!writer.Write(id, /*depth=*/0)) return std::nullopt;
-  return std::move(writer).Take();
+  std::string form = std::move(writer).Take();
+  if (form.size() > kMaxFormBytes) return std::nullopt;
+  return form;
 }
 
 }  // namespace shortlist

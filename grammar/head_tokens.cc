@@ -187,6 +187,8 @@ void HeadTokens::Index(std::vector<Exit> exits, int64_t vocab_size) {
   if (!has_exits_) exits.clear();
   std::ranges::sort(exits, {}, [](const Exit& exit) { return std::tie(exit.bytes, exit.token); });
   std::vector<std::string_view> strings;
+  exit_tokens_.reserve(exits.size());
+  exit_counts_.reserve(exits.size());
   for (const Exit& exit : exits) {
     strings.push_back(exit.bytes);
     exit_tokens_.push_back(exit.token);

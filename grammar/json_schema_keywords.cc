@@ -138,6 +138,11 @@ JsonTypes TypeOf(const ordered_json& value) {
 
 absl::StatusOr<JsonTypes> TypesOf(const SchemaDocument& document, Schema schema) {
   const Schema type = Find(schema, "type");
+  const Schema nullable = Find(schema, "nullable");
+  const bool has_nullable = nullable != nullptr && !nullable->is_null();
+  if (has_nullable && !nullable->is_boolean()) {
+    return document.Error(schema, "nullable", "not true or false");
+  }
   if (type == nullptr) return kAnyType;
   const size_t num_names = type->is_array() ? type->size() : 1;
   if (num_names > kTypes.size()) {
@@ -153,10 +158,7 @@ absl::StatusOr<JsonTypes> TypesOf(const SchemaDocument& document, Schema schema)
     }
     types |= *named;
   }
-  const Schema nullable = Find(schema, "nullable");
-  if (nullable == nullptr || nullable->is_null()) return types;
-  if (!nullable->is_boolean()) return document.Error(schema, "nullable", "not true or false");
-  return nullable->get<bool>() ? types | kNullType : types;
+  return has_nullable && nullable->get<bool>() ? types | kNullType : types;
 }
 
 bool IsAnnotation(std::string_view keyword) {

@@ -32,7 +32,8 @@ JsonTypes TypeOf(const nlohmann::ordered_json& value);
 /// OpenAPI 3.0's `nullable` adds null to a type.
 absl::StatusOr<JsonTypes> TypesOf(const SchemaDocument& document, Schema schema);
 
-/// True for keywords that do not decide which values are valid, and for "x-...".
+/// True for keywords that decide nothing on their own (`nullable` acts in TypesOf()), and for
+/// "x-...".
 bool IsAnnotation(std::string_view keyword);
 
 /// Returns the types whose values a keyword can reject; nullopt if the keyword is not supported.

@@ -49,7 +49,7 @@ class TokenSets {
   void AddTokensWithin(ExprId wider, ExprId state, TokenUnion& tokens);
   /// Adds the tokens of `state` by a walk over the trie.
   void WalkAll(ExprId state, TokenUnion& tokens);
-  /// Tokens of `wider` that are not those of `state`. Ascending.
+  /// Tokens that `state` does not allow, at least all that `wider` allows. Ascending.
   std::vector<TokenId> Missing(ExprId wider, ExprId state) const;
   /// True if few tokens begin as `first` does.
   bool IsNarrow(ExprId first) const;

@@ -12,7 +12,6 @@ namespace {
 // Above this share of the vocabulary, bits sort faster.
 constexpr int64_t kMinTokensPerId = 256;
 
-/// `ids` are those in the set, or those that are not.
 TokenBits BitsOf(std::span<const TokenId> ids, int64_t vocab_size) {
   TokenBits bits(vocab_size);
   bits.Add(ids);
@@ -74,6 +73,8 @@ AllowedTokens TokenUnion::Build() && {
     set.ids = BitsOf(set.ids, vocab_size_).Ids(/*included=*/false);
     set.is_exception = !set.is_exception;
   }
+  // Sets are cached, and charged by their size.
+  if (set.ids.capacity() > 2 * set.ids.size()) set.ids.shrink_to_fit();
   return set;
 }
 

@@ -50,8 +50,9 @@ EncodeCut ReadEncodeCut(JsonFields& fields, const ServedEncoder& encoder, bool t
 /// "prompt_name" or "input_type" names, else the model's default prompt.
 std::string ReadInstruction(JsonFields& fields, const ServedEncoder& encoder);
 
-/// Reads "instruct" (SGLang) or "instruction" of a pair, which some models accept. Empty: the model's
-/// own. An empty "instruction" is an error, since other engines then leave the instruction out.
+/// Reads "instruct" (SGLang) or "instruction" of a pair, which some models accept. Empty: the
+/// model's own. An empty "instruction" is an error, since other engines then leave the instruction
+/// out.
 std::string ReadPairInstruction(JsonFields& fields, const ServedEncoder& encoder);
 
 /// Reads "dimensions" and "normalize".

@@ -96,8 +96,8 @@ const inChat = () => mode() === "chat";
 const encodes = () => mode() === "embed" || mode() === "rerank";
 const number = (id) => $(id).valueAsNumber;
 
-/// The lines that hold something; \n and \t in them as a program writes them.
 const schema = () => $("schema").value.trim();
+/// The lines that hold something; \n and \t in them as a program writes them.
 const stops = () => $("stop").value.split("\n").filter(Boolean)
   .map((line) => line.replaceAll("\\n", "\n").replaceAll("\\t", "\t"));
 

@@ -281,8 +281,8 @@ TEST(DraftPolicyTest, AcceptedForcedTokensAreNoMeritOfTheDrafter) {
                       .num_emitted = 5,
                       .num_judged = is_forced ? 1 : 5,
                       .num_accepted = is_forced ? 0 : 4,
-                      .num_forced = is_forced ? 4 : 0,
-                      .num_forced_accepted = is_forced ? 4 : 0});
+                      .num_certain = is_forced ? 4 : 0,
+                      .num_certain_accepted = is_forced ? 4 : 0});
     }
     EXPECT_EQ(policy.Rests(1), is_forced);
   }
@@ -297,8 +297,8 @@ TEST(DraftPolicyTest, StepsOfForcedTextArePlainForTheDrafter) {
                     .num_rows = 12,
                     .verify_ms = world.VerifyMs(12),
                     .num_emitted = 12,
-                    .num_forced = 10,
-                    .num_forced_accepted = 10});
+                    .num_certain = 10,
+                    .num_certain_accepted = 10});
   }
   EXPECT_FALSE(policy.TakeStep(/*num_requests=*/2, /*num_drafting=*/2));  // no plain step yet
   policy.AddStep({.num_requests = 2, .num_rows = 2, .verify_ms = 1.1, .num_emitted = 2});

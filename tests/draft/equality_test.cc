@@ -357,6 +357,7 @@ TEST_F(EqualityTest, PastOutputsChangeOnlySpeed) {
           ExpectEqualOutputs(expected.outputs, actual, config.ToString());
           stats[keeps_outputs] = actual.total;
         }
+        if (kShortSuites) continue;  // too few tokens for rates
         EXPECT_GT(stats[1].accept_length(), stats[0].accept_length()) << config.ToString();
         const double least = drafter == DrafterKind::kSuffix ? 1.8 : 1.05;
         EXPECT_GT(stats[1].accept_length(), least) << config.ToString();
