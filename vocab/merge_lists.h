@@ -18,7 +18,8 @@ struct NamedList {
 /// Merges lists. Each makes up its weight's share of the counts, regardless of its size. `weights`:
 /// one for each list; empty: equal. Without counts, an id of rank r counts as 1 / r, and the result
 /// has no counts; it is ranked if all lists are. The successors of a token count as 1 / r, times
-/// the token's share of each list; it has at most as many as the longest row of any list. Ids pinned by any list are pinned.
+/// the token's share of each list; it has at most as many as the longest row of any list. Ids
+/// pinned by any list are pinned.
 ///
 /// InvalidArgument: no list; another number of weights; a weight outside (0, 1e9] (NaN included);
 /// some lists with counts and some without; counts that are all 0; errors of VocabList::Validate.
