@@ -40,6 +40,7 @@ TEST(EngineTest, TextEqualsPlainDecodingForAnyVocabulary) {
     options = DemoPair();
     options.vocab = *ParseVocabFlag(vocab);
     options.sketch.alone = false;
+    options.decoding.draft_p_min = 0.2;  // by costs, a draft may not pay on this machine
     const auto engine = Open(options);
     ASSERT_NE(engine, nullptr);
     for (const SamplingParams& params :
