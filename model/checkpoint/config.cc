@@ -375,8 +375,8 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
 
 namespace {
 
-/// Returns Unimplemented if the weights of `source` are those of an EAGLE-3 head. If they are an
-/// EAGLE-1 head's, sets the architecture of `object`, the contents of config.json, to that of an
+/// Returns Unimplemented if the weights of `source` are those of an EAGLE-3 head, or of a draft that
+/// is not supported. If they are an EAGLE-1 head's, sets the architecture of `object`, the contents of config.json, to that of an
 /// EAGLE-1 head. Ignores damaged or missing weights, which loading reports.
 absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   if (!IsDecoderConfig(object)) return absl::OkStatus();
@@ -384,6 +384,7 @@ absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   if (!weights.ok()) return absl::OkStatus();
   const auto hidden = object.find("hidden_size");
   const bool has_size = hidden != object.end() && hidden->is_number_integer();
+  SHORTLIST_RETURN_IF_ERROR(RefuseOtherDrafts(*weights));
   SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
   if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
   json& name = object["architectures"][0];
