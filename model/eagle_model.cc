@@ -59,7 +59,7 @@ struct EagleModel::Impl {
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
   Matrix Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
-  const ModelConfig config;
+  ModelConfig config;
   int64_t num_foreign_embeddings = 0;
   std::string warning;  // of the checkpoint
   const Decoder& target;
@@ -76,6 +76,7 @@ struct EagleModel::Impl {
 
 absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config.packing));
+  config.qk_norm = checkpoint.Contains("layers.0.self_attn.q_norm.weight");
   SHORTLIST_ASSIGN_OR_RETURN(fc, LoadLinear(checkpoint, "fc.weight", config.hidden,
                                             2 * config.hidden, weight_dtype, pool));
   if (config.fc_bias) {
@@ -169,8 +170,10 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(source));
   if (!config.is_eagle()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        source.path(), ": no EAGLE draft; need LlamaForCausalLMEagle or Qwen2ForCausalLMEagle"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source.path(),
+                     ": no EAGLE draft; need LlamaForCausalLMEagle, Qwen2ForCausalLMEagle or "
+                     "Qwen3ForCausalLMEagle"));
   }
   if (config.hidden != target.config().hidden) {
     return absl::FailedPreconditionError(absl::StrCat(source.path(), ": hidden_size ",

@@ -1,6 +1,7 @@
 #include "model/checkpoint/other_models.h"
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -130,6 +131,29 @@ absl::Status RefuseOtherDrafts(const WeightFiles& weights) {
         weights.dir(), " holds ", what, " (tensor ", Quote(json(name)), " ",
         ShapeString(location.entry->shape),
         "), which is not supported; of drafts, EAGLE-1, EAGLE-3 and small models are"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecogniseEagle(const ModelSource& source, json& object) {
+  if (!IsDecoderConfig(object)) return absl::OkStatus();
+  const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
+  if (!weights.ok()) return absl::OkStatus();
+  const auto hidden = object.find("hidden_size");
+  const bool has_size = hidden != object.end() && hidden->is_number_integer();
+  SHORTLIST_RETURN_IF_ERROR(RefuseOtherDrafts(*weights));
+  SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
+  if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
+  using Architecture = ModelConfig::Architecture;
+  constexpr std::pair<Architecture, Architecture> kEagles[] = {
+      {Architecture::kLlama, Architecture::kLlamaEagle},
+      {Architecture::kQwen2, Architecture::kQwen2Eagle},
+      {Architecture::kQwen3, Architecture::kQwen3Eagle}};
+  json& name = object["architectures"][0];
+  for (const auto& [whole, eagle] : kEagles) {
+    if (name != ArchitectureName(whole)) continue;
+    name = ArchitectureName(eagle);
+    break;
   }
   return absl::OkStatus();
 }

@@ -34,6 +34,11 @@ absl::Status RefuseEagle3(const WeightFiles& weights, int64_t hidden);
 /// model.
 absl::Status RefuseOtherDrafts(const WeightFiles& weights);
 
+/// Returns the errors of RefuseOtherDrafts and RefuseEagle3 for the weights of `source`. If they
+/// are an EAGLE-1 head's, sets the architecture of `object`, the contents of config.json, to that
+/// of an EAGLE-1 head. Ignores damaged or missing weights, which loading reports.
+absl::Status RecogniseEagle(const ModelSource& source, nlohmann::json& object);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_MODEL_CHECKPOINT_OTHER_MODELS_H_

@@ -76,7 +76,7 @@ TEST_P(EagleGoldenTest, PredictedFeaturesMatchPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, EagleGoldenTest,
                          testing::Values("eagle", "eagle_bias_2_layers", "eagle_qwen2_padded",
-                                         "eagle_qwen2_2_layers_fewer_rows"),
+                                         "eagle_qwen2_2_layers_fewer_rows", "eagle_qwen3"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
