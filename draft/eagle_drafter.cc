@@ -77,11 +77,13 @@ absl::Status EagleDrafter::Accept(const StepWork& work, const Matrix& features) 
   State& state = StateOf(sequence);
   const int64_t width = features.cols();
   SHORTLIST_CHECK(width == network_.target_width());
-  state.features.erase(state.features.begin(), state.features.begin() + state.num_fed * width);
+  // Memory of its own size: a prompt's states are many times those of a step.
+  std::vector<float> pending(state.features.begin() + state.num_fed * width, state.features.end());
   state.len += state.num_fed;
   state.num_features -= std::exchange(state.num_fed, 0);
   const float* rows = features.floats();
-  state.features.insert(state.features.end(), rows, rows + features.num_elements());
+  pending.insert(pending.end(), rows, rows + features.num_elements());
+  state.features = std::move(pending);
   state.num_features += features.rows();
   SHORTLIST_CHECK(state.len + state.num_features == sequence.cached_len);
   if (state.num_features <= kMaxPending) return absl::OkStatus();

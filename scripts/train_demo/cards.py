@@ -74,9 +74,9 @@ def eagle3_card(facts):
     return f"""# Demo draft, EAGLE-3
 
 EAGLE-3 head (Li et al., 2025) for `../target`, in SpecForge's flat format. It reads the target's residual stream at
-layer boundaries 2, 5 and 8, joined by `fc`, and has rows for the 4,096 most likely tokens of
-`vocab_lists/demo.vocab.json` (`d2t`). The embedding is the target's. It began with the target's head and norm and the
-layer of `../draft`, and was trained with rollouts of four steps.
+layer boundaries 2, 5 and 11, joined by `fc`, and has rows for the 4,096 most likely tokens of
+`vocab_lists/demo.vocab.json` (`d2t`): the target's own. The embedding is the target's. It began with the layer of
+`../draft` and the `fc` that best predicts the target's last stream, and was trained with rollouts of three steps.
 
 Trained by `scripts/train_demo/eagle3.py`, seed {facts['seed']}, on {facts['device']}, PyTorch {facts['torch']}, in bf16 autocast:
 {facts['tokens'] / 1e6:.1f} M tokens, 75 % from {facts['samples']:,} rows of 256 that the target wrote itself (half greedily, half at temperatures

@@ -26,9 +26,10 @@ import target as target_recipe
 import training
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TAPS = (2, 5, 8)  # layer boundaries of the target: 2, n / 2, n - 3
+TAPS = (2, 5, 11)  # layer boundaries of the target; the last one is what enters its final norm
 NUM_ROWS = 4096
-NUM_ROLLOUTS = 4
+NUM_ROLLOUTS = 3
+NUM_DEPTHS = 4  # of the evaluation
 PEAK_RATE = 1.5e-3
 SHAPE = drafts.EAGLE_SHAPE
 
@@ -55,12 +56,18 @@ class Eagle3(nn.Module):
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
-    def start_from(self, target, eagle1, ids):
-        """Begins with the target's head and norm, and with what the EAGLE-1 draft has learnt."""
+    def start_from(self, target, eagle1, ids, tapped, stream):
+        """Begins with the target's head and norm, which stay, with what the EAGLE-1 draft has learnt, and with the fc
+        that best predicts the target's last stream. tapped: [tokens, taps x hidden]; stream: [tokens, hidden]."""
         with torch.no_grad():
             self.lm_head.weight.copy_(target.embed_tokens.weight[ids])
             self.norm.weight.copy_(target.norm.weight)
+            gram = tapped.T @ tapped
+            ridge = 1e-3 * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+            self.fc.weight.copy_(torch.linalg.solve(gram + ridge, tapped.T @ stream).T)
             layer, given = self.midlayer, {name: weight.float() for name, weight in eagle1.items()}
+            layer.hidden_norm.weight.copy_(target.norm.weight)
+            layer.input_layernorm.weight.fill_(target.embed_tokens.weight.pow(2).mean().sqrt())
             for part in ("q_proj", "k_proj", "v_proj"):
                 projection = given[f"layers.0.self_attn.{part}.weight"] @ given["fc.weight"]
                 getattr(layer.self_attn, part).weight.copy_(projection)
@@ -68,6 +75,7 @@ class Eagle3(nn.Module):
             layer.post_attention_layernorm.weight.copy_(given["layers.0.post_attention_layernorm.weight"])
             for part in ("gate_proj", "up_proj", "down_proj"):
                 getattr(layer.mlp, part).weight.copy_(given[f"layers.0.mlp.{part}.weight"])
+        self.lm_head.requires_grad_(False)
 
     def rollouts(self, embedded, tapped, num_rollouts):
         """Yields what the head scores in each step, as drafts.Eagle.rollouts does. tapped: [rows, tokens, taps x
@@ -110,14 +118,21 @@ def load_target(folder):
 
 
 def states_of(target, ids):
-    """Returns the target's states at TAPS, joined, and its features after the final norm."""
+    """Returns the target's states at TAPS, joined, and its last stream, before the final norm."""
     cos, sin = target.cos[: ids.shape[1]], target.sin[: ids.shape[1]]
     x = target.embed_tokens(ids)
     boundaries = [x]
     for layer in target.layers:
         x = layer(x, cos, sin)
         boundaries.append(x)
-    return torch.cat([boundaries[tap] for tap in TAPS], dim=-1), target.norm(x)
+    return torch.cat([boundaries[tap] for tap in TAPS], dim=-1), x
+
+
+@torch.no_grad()
+def states_to_fit(target, rows, num_batches, device):
+    """Returns tapped and last streams of some training text, [tokens, ...] in f64."""
+    parts = [states_of(target, torch.from_numpy(rows[10_000 + number]).to(device)) for number in range(num_batches)]
+    return (torch.cat([part[i].flatten(0, 1) for part in parts]).double().cpu() for i in (0, 1))
 
 
 def likely_ids(path):
@@ -127,18 +142,18 @@ def likely_ids(path):
     return torch.tensor(sorted(ranked[:NUM_ROWS]))
 
 
-def train(head, target, ids_of_rows, work, device, num_tokens, tokens_per_step, seed):
-    rows = drafts.Rows(work, tokens_per_step // drafts.ROW_LEN, seed)
+def train(head, target, ids_of_rows, rows, work, device, num_steps, seed):
     generator = torch.Generator().manual_seed(seed)
     table, row_len = target.embed_tokens.weight, drafts.ROW_LEN
 
     def loss_of_step(number):
         ids = torch.from_numpy(rows[number]).to(device)
-        chosen = torch.randperm(row_len - NUM_ROLLOUTS, generator=generator)[: row_len // 2] + NUM_ROLLOUTS
+        chosen = torch.randperm(row_len - NUM_ROLLOUTS, generator=generator)[: row_len // 3] + NUM_ROLLOUTS
         chosen = chosen.to(device)
         with training.autocast(device):
             with torch.no_grad():
-                tapped, features = states_of(target, ids[:, : row_len + 1])
+                tapped, stream = states_of(target, ids[:, : row_len + 1])
+                features = target.norm(stream)
                 true = features[:, 1:][:, chosen].reshape(-1, features.shape[-1])  # predicts t_i+2
                 # Tokens without a row keep their share, which no row can earn.
                 wanted = torch.softmax(F.linear(true, table).float(), dim=-1)[:, ids_of_rows]
@@ -149,7 +164,7 @@ def train(head, target, ids_of_rows, work, device, num_tokens, tokens_per_step, 
                 loss = loss - (wanted * torch.log_softmax(logits, dim=-1)).sum() / len(wanted)
         return loss / NUM_ROLLOUTS
 
-    training.run("eagle3", head, loss_of_step, num_tokens // tokens_per_step, PEAK_RATE, work)
+    training.run("eagle3", head, loss_of_step, num_steps, PEAK_RATE, work)
 
 
 @torch.no_grad()
@@ -162,10 +177,10 @@ def acceptance(head, target, ids_of_rows, work, device, num_rows=64, new=96, pro
     with training.autocast(device):
         tapped, _ = states_of(target, ids[:, :-1])
         embedded = F.embedding(ids[:, 1:-1], target.embed_tokens.weight)
-        best = [ids_of_rows[head.lm_head(x).argmax(-1)] for x in head.rollouts(embedded, tapped[:, :-1], NUM_ROLLOUTS)]
+        best = [ids_of_rows[head.lm_head(x).argmax(-1)] for x in head.rollouts(embedded, tapped[:, :-1], NUM_DEPTHS)]
     hits = torch.stack([row == ids[:, 2:] for row in best])[:, :, prompt:]  # [steps, rows, positions]
-    width = hits.shape[2] - NUM_ROLLOUTS
-    chains = torch.stack([hits[step, :, step : step + width] for step in range(NUM_ROLLOUTS)])
+    width = hits.shape[2] - NUM_DEPTHS
+    chains = torch.stack([hits[step, :, step : step + width] for step in range(NUM_DEPTHS)])
     accepted = chains.cumprod(dim=0).float().mean(dim=(1, 2))
     before = torch.cat([torch.ones(1), accepted[:-1]])
     return (accepted / before).tolist()
@@ -192,6 +207,7 @@ def write(folder, head, ids_of_rows, card):
         "hidden_act": "silu",
         "tie_word_embeddings": False,
         "norm_before_residual": False,
+        "eagle_aux_hidden_state_layer_ids": list(TAPS),
         "bos_token_id": 1,
         "eos_token_id": 2,
         "torch_dtype": "bfloat16",
@@ -234,9 +250,12 @@ def main():
 
     torch.manual_seed(arguments.seed)
     ids_of_rows = likely_ids(ROOT / "vocab_lists/demo.vocab.json").to(device)
-    head = Eagle3(SHAPE).to(device)
-    head.start_from(target, load_file(demo / "draft/model.safetensors"), ids_of_rows)
-    train(head, target, ids_of_rows, work, device, arguments.tokens, arguments.tokens_per_step, arguments.seed)
+    rows = drafts.Rows(work, arguments.tokens_per_step // drafts.ROW_LEN, arguments.seed)
+    head = Eagle3(SHAPE)
+    tapped, stream = states_to_fit(target, rows, num_batches=4, device=device)
+    head.start_from(target, load_file(demo / "draft/model.safetensors"), ids_of_rows.cpu(), tapped, stream)
+    head.to(device)
+    train(head, target, ids_of_rows, rows, work, device, arguments.tokens // arguments.tokens_per_step, arguments.seed)
     rates = acceptance(head, target, ids_of_rows, work, device)
     print("accepted at depth 1, 2, ...:", " ".join(f"{rate:.3f}" for rate in rates), flush=True)
     facts = {

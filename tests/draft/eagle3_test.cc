@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,23 +61,23 @@ class Eagle3Test : public testing::Test {
 
   /// Share of accepted tokens by depth, of chains that were accepted so far, greedy.
   std::vector<double> Rates(Eagle3Model& head, VocabKind vocab = VocabKind::kFullHead) {
-    const auto prompts = TestPrompts(/*count=*/kShortSuites ? 2 : 6, /*max_len=*/120);
+    RunConfig config{.drafter = DrafterKind::kEagle3,
+                     .vocab = vocab,
+                     .num_draft_tokens = kDepths,
+                     .suffix_drafts = false,
+                     .batch = 3,
+                     .eagle3 = &head};
+    config.sampling.max_new_tokens = 96;
+    const RunResult result = pair_->Run(TestPrompts(/*count=*/7, /*max_len=*/120), config);
+    EXPECT_EQ(result.total.num_mapping_faults, 0);
+    // A step that emits n tokens accepted n - 1.
     std::vector<double> rates;
-    double before = 1.0, last_length = 1.0;
-    for (int64_t depth = 1; depth <= kDepths; ++depth) {
-      RunConfig config{.drafter = DrafterKind::kEagle3,
-                       .vocab = vocab,
-                       .num_draft_tokens = depth,
-                       .suffix_drafts = false,
-                       .batch = 3,
-                       .eagle3 = &head};
-      config.sampling.max_new_tokens = kShortSuites ? 24 : 64;
-      const RunResult result = pair_->Run(prompts, config);
-      EXPECT_EQ(result.total.num_mapping_faults, 0);
-      const double length = result.total.accept_length();
-      rates.push_back((length - last_length) / before);
-      before = length - last_length;
-      last_length = length;
+    int64_t num_chains = std::accumulate(result.num_steps_emitting.begin(),
+                                         result.num_steps_emitting.end(), int64_t{0});
+    for (int depth = 1; depth <= kDepths; ++depth) {
+      const int64_t num_accepted = num_chains - result.num_steps_emitting[depth];
+      rates.push_back(num_chains == 0 ? 0.0 : 1.0 * num_accepted / num_chains);
+      num_chains = num_accepted;
     }
     return rates;
   }
@@ -117,6 +118,23 @@ TEST_F(Eagle3Test, AcceptanceReachesFloorAtEveryDepth) {
   }
 }
 
+/// Over the full head every other token is covered.
+TEST_F(Eagle3Test, TokensWithoutRowAreEscapes) {
+  RunConfig config{.drafter = DrafterKind::kEagle3, .suffix_drafts = false};
+  config.sampling.temperature = 1.0;
+  config.sampling.max_new_tokens = 60;
+  const RunResult result = pair_->Run(TestPrompts(/*count=*/4, /*max_len=*/60), config);
+  int64_t num_rowless = 0;
+  for (const std::vector<TokenId>& output : result.outputs) {
+    for (size_t i = 1; i < output.size(); ++i) {  // the first one is the prompt's
+      num_rowless += pair_->eagle3().head_rows()->RowOf(output[i]) < 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(num_rowless, 0);
+  EXPECT_EQ(result.total.num_held[Index(RowSource::kNone)], num_rowless);
+  EXPECT_EQ(result.total.active_rows, 4096);
+}
+
 TEST_F(Eagle3Test, SameHeadInThreeFormatsAcceptsAlike) {
   const std::vector<double> flat = Rates(pair_->eagle3());
   EXPECT_EQ(RatesOf(shipped_, /*as_torch_file=*/true), flat);
@@ -133,7 +151,7 @@ TEST_F(Eagle3Test, MisreadHeadFallsBelowFloor) {
   Print("as it is", right);
   const std::vector<int64_t>& taps = pair_->eagle3().eagle3_config().taps;
   std::vector<int64_t> shifted = taps;
-  for (int64_t& tap : shifted) ++tap;
+  for (int64_t& tap : shifted) --tap;
   expect_lower("taps shifted by one", RatesOf(shipped_, false, shifted), /*depth=*/0);
   expect_lower("taps in reverse order", RatesOf(shipped_, false, {{taps[2], taps[1], taps[0]}}),
                /*depth=*/0);

@@ -232,6 +232,7 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   std::shuffle(slots.begin(), slots.end(), std::mt19937(17));  // order in memory must not matter
 
   RunResult result;
+  result.num_steps_emitting.resize(config.num_draft_tokens + 2);
   for (size_t first = 0; first < prompts.size(); first += config.batch) {
     std::vector<std::unique_ptr<Sequence>> owned;
     for (int64_t lane = 0; lane < config.batch && first + lane < prompts.size(); ++lane) {
@@ -260,9 +261,12 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
     while (true) {
       std::erase_if(running, [](const StepWork& work) { return work.sequence->finished(); });
       if (running.empty()) break;
-      const absl::Status status = (*engine)->Step(running).status();
-      EXPECT_TRUE(status.ok()) << status;
-      if (!status.ok()) return result;
+      const auto steps = (*engine)->Step(running);
+      EXPECT_TRUE(steps.ok()) << steps.status();
+      if (!steps.ok()) return result;
+      for (size_t i = 0; i < running.size(); ++i) {
+        if (!running[i].sequence->finished()) ++result.num_steps_emitting[(*steps)[i].num_emitted];
+      }
     }
     for (const auto& sequence : owned) {
       result.outputs.emplace_back(sequence->output().begin(), sequence->output().end());

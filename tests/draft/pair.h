@@ -72,6 +72,8 @@ struct RunResult {
   std::vector<std::vector<TokenId>> outputs;  // [prompts.size()]
   SequenceStats total;
   EngineStats engine;
+  // Number of steps that emitted n tokens, but for the last one of each request: [n].
+  std::vector<int64_t> num_steps_emitting;
 };
 
 /// Reads and loads an EAGLE-3 head for `target`; an error of any step. `taps`: as FitTarget takes

@@ -158,6 +158,27 @@ TEST_F(StepVocabsEngineTest, MismatchedVocabularyDisablesDraftsOfItsRequestOnly)
   EXPECT_NE(std::string(engine->draft_error().message()).find("90"), std::string::npos);
 }
 
+TEST_F(StepVocabsEngineTest, VocabularyMustBeChosenAmongDraftersRows) {
+  const auto drafter = pair_->NewDrafter(DrafterKind::kEagle3, kSlots);
+  const auto all = *DynamicVocabularyManager::Create(*VocabBase::FullHead(pair_->emit_size()), {});
+  const auto refused = SpeculativeEngine::Create(
+      pair_->target(), drafter.get(), all.get(),
+      {.num_slots = kSlots, .emit_size = pair_->emit_size()}, pair_->pool());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(std::string(refused.status().message())
+                .find("16384 rows, not chosen among those of the drafter's head, which has 4096"),
+            std::string::npos)
+      << refused.status();
+  const auto own = *DynamicVocabularyManager::Create(
+      *VocabBase::FullHead(pair_->emit_size(), drafter->head_rows()), {});
+  const auto engine = NewEngine(drafter.get(), own.get());
+  auto sequence = MakeSequence(TestPrompts(/*count=*/1, /*max_len=*/40)[0], {.sampling = UpTo(24)},
+                               pair_->emit_size());
+  RunToEnd(*engine, *sequence);
+  EXPECT_GT(sequence->stats.num_drafted, 0);
+  EXPECT_EQ(sequence->stats.active_rows, 4096);
+}
+
 TEST_F(StepVocabsEngineTest, VocabularyMayChangeBetweenSteps) {
   const auto prompt = TestPrompts(/*count=*/1, /*max_len=*/60)[0];
   const auto plain = NewEngine(nullptr, nullptr);

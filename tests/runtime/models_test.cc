@@ -91,7 +91,7 @@ TEST(ModelsTest, Eagle3HeadIsKnownBeforeWeightsLoad) {
   const auto models = Models::Open(Eagle3Pair(), pool);
   ASSERT_TRUE(models.ok()) << models.status();
   ASSERT_NE((*models)->eagle3(), nullptr);
-  EXPECT_EQ((*models)->eagle3()->taps, (std::vector<int64_t>{2, 5, 8}));
+  EXPECT_EQ((*models)->eagle3()->taps, (std::vector<int64_t>{2, 5, 11}));
   ASSERT_NE((*models)->head_rows(), nullptr);
   EXPECT_EQ((*models)->head_rows()->size(), 4096);
   EXPECT_EQ((*models)->vocab_target().head_rows, (*models)->head_rows());

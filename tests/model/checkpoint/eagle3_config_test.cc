@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -317,6 +319,37 @@ TEST_F(Eagle3ConfigTest, TruncatedFileIsRejected) {
     ASSERT_TRUE(WriteFileAtomically(path, whole.substr(0, size)).ok());
     EXPECT_FALSE(ReadEagle3Config(Source()).ok()) << size;
   }
+}
+
+/// A changed byte gives an error with a message, or a head of other numbers, and no crash.
+TEST_F(Eagle3ConfigTest, MutatedFilesGiveErrorsOrHeads) {
+  constexpr unsigned kSeed = 11;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937 random(kSeed);
+  ASSERT_TRUE(Load(nullptr).ok());
+  int num_refused = 0;
+  for (const char* name : {"draft/config.json", "draft/model.safetensors"}) {
+    const std::string path = dir_.Join(name);
+    const std::string whole = *ReadFile(path, int64_t{1} << 24);
+    // The header, the maps and the ends of tensors are in the first part.
+    const size_t reach = std::min<size_t>(whole.size(), 4000);
+    for (int i = 0; i < 300; ++i) {
+      std::string mutated = whole;
+      for (int n = 0; n <= i % 3; ++n) {
+        mutated[random() % reach] = static_cast<char>(random() % 256);
+      }
+      ASSERT_TRUE(WriteFileAtomically(path, mutated).ok());
+      absl::StatusOr<Eagle3Config> config = ReadEagle3Config(Source());
+      absl::Status status = config.status();
+      if (status.ok()) status = config->FitTarget(target_->config(), std::nullopt, "draft");
+      if (status.ok()) status = Eagle3Model::Load(Source(), *config, *target_, pool_).status();
+      EXPECT_FALSE(absl::IsInternal(status)) << status;
+      EXPECT_EQ(status.ok(), status.message().empty());
+      num_refused += status.ok() ? 0 : 1;
+    }
+    ASSERT_TRUE(WriteFileAtomically(path, whole).ok());
+  }
+  EXPECT_GT(num_refused, 100);
 }
 
 TEST_F(Eagle3ConfigTest, OtherDraftsAreRejectedByName) {
