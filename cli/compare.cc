@@ -177,8 +177,9 @@ absl::Status AddSketchAlone(Session& session, Field& field) {
 
 absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
   Field field;
-  SHORTLIST_ASSIGN_OR_RETURN(const std::shared_ptr<const VocabBase> all_rows,
-                             VocabBase::FullHead(session.models().config().vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const VocabBase> all_rows,
+      VocabBase::FullHead(session.models().config().vocab_size, session.models().head_rows()));
   SHORTLIST_RETURN_IF_ERROR(
       Add(session, {.name = "plain"}, /*use_draft=*/false, /*base=*/nullptr, field));
   if (!session.models().has_draft()) {
@@ -186,8 +187,8 @@ absl::StatusOr<Field> MakeField(Session& session, bool sweep) {
         Add(session, {.name = "suffix drafts"}, /*use_draft=*/true, /*base=*/nullptr, field));
     return field;
   }
-  const int64_t num_ids = session.models().num_ids();
-  SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_ids},
+  const int64_t num_rows = std::min(session.models().num_ids(), all_rows->num_rows());
+  SHORTLIST_RETURN_IF_ERROR(Add(session, {.name = "draft, full head", .base_rows = num_rows},
                                 /*use_draft=*/true, all_rows, field));
   if (session.decoding().sketch_alone && !sweep) {
     SHORTLIST_RETURN_IF_ERROR(AddSketchAlone(session, field));
@@ -270,7 +271,7 @@ void TellFoundSizes(Field& field) {
     Contender& contender = field.contenders[c];
     if (!contender.finds_size) continue;
     const std::shared_ptr<const ActiveVocab> active = field.engines[c]->vocab()->Active();
-    contender.base_rows = active->is_full_head() ? active->vocab_size() : active->base_size();
+    contender.base_rows = active->base()->num_rows();
     if (contender.base_rows == 0) continue;
     absl::StrAppend(&contender.name, active->is_full_head() && contender.sketch_alone
                                          ? ": the full head"

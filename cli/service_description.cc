@@ -44,7 +44,7 @@ std::string Described(const SamplingDefaults& defaults) {
 int64_t NumBaseRows(const Engine& engine) {
   if (engine.vocab() == nullptr) return 0;
   const std::shared_ptr<const ActiveVocab> active = engine.vocab()->Active();
-  return active->is_full_head() ? active->vocab_size() : active->base_size();
+  return active->base()->num_rows();
 }
 
 /// Known decoding costs at the current number of requests.
@@ -134,10 +134,9 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
     const VocabBase& base = *session.base();
     const DecodingOptions& decoding = session.decoding();
     const bool begins_with_sketch = decoding.sketch_alone && session.sketch() != nullptr;
-    const int64_t num_rows = begins_with_sketch    ? 0
-                             : base.is_full_head() ? session.models().tokenizer().size()
-                                                   : base.size();
-    const int64_t num_all = session.models().config().vocab_size;
+    const int64_t num_rows =
+        begins_with_sketch ? 0 : std::min(session.models().tokenizer().size(), base.num_rows());
+    const int64_t num_all = session.models().draft_head().vocab_size;
     const int64_t num_sketched = session.sketch() != nullptr ? decoding.num_sketch_rows : 0;
     const int64_t sketch_bytes = session.sketch() != nullptr ? session.sketch()->bytes() : 0;
     const int64_t num_own = base.is_full_head() && !begins_with_sketch

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -13,6 +14,7 @@
 #include "cli/warnings.h"
 #include "io/model_source.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/eagle3_config.h"
 #include "nlohmann/json.hpp"
 #include "runtime/decoding.h"
 #include "runtime/grammars.h"
@@ -31,6 +33,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunFlags& flags) {
   SHORTLIST_RETURN_IF_ERROR(session->OpenBase());
   SHORTLIST_RETURN_IF_ERROR(session->models_->Load());
   for (const std::string& warning : session->models_->warnings()) PrintWarning(warning);
+  session->NoteTaps();
   SHORTLIST_RETURN_IF_ERROR(session->OpenSketch());
   return session;
 }
@@ -140,6 +143,9 @@ absl::Status Session::OpenBase() {
     if (flags_.models.quantize_draft) {
       std::cerr << "note: --quantize-draft has no effect without a draft model\n";
     }
+    if (flags_.models.draft_taps) {
+      std::cerr << "note: --draft-taps has no effect without a draft model\n";
+    }
     if (flags_.models.device != Device::kCpu) {
       std::cerr << "note: --device cuda has no effect without a draft model\n";
     }
@@ -154,6 +160,14 @@ absl::Status Session::OpenBase() {
               << "\n";
   }
   return absl::OkStatus();
+}
+
+/// A choice that only the acceptance tells from a wrong one.
+void Session::NoteTaps() const {
+  const Eagle3Config* const head = models_->eagle3();
+  if (head == nullptr || head->reads_output()) return;
+  std::cerr << "note: --draft reads layer boundaries " << absl::StrJoin(head->taps, ", ")
+            << " of the target (" << head->taps_reason << "; --draft-taps)\n";
 }
 
 absl::Status Session::OpenSketch() {

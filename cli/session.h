@@ -81,6 +81,7 @@ class Session {
   absl::Status CompileGrammar();
   absl::Status OpenBase();
   absl::Status OpenSketch();
+  void NoteTaps() const;
 
   RunFlags flags_;  // unset fields are filled in
   ThreadPool pool_;

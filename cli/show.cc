@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/counted.h"
 #include "base/status_macros.h"
+#include "cli/eagle3_facts.h"
 #include "cli/encoding_facts.h"
 #include "cli/model_size.h"
 #include "io/model_source.h"
@@ -320,6 +321,19 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
   return lines;
 }
 
+void PrintJson(const nlohmann::ordered_json& json, std::ostream& out) {
+  constexpr int kIndent = 2;
+  out << json.dump(kIndent, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace)
+      << "\n";
+}
+
+void PrintLines(const std::vector<std::pair<std::string, std::string>>& lines, std::ostream& out) {
+  constexpr int kNameWidth = 14;
+  for (const auto& [name, value] : lines) {
+    out << absl::StrFormat("%-*s", kNameWidth, name) << value << "\n";
+  }
+}
+
 }  // namespace
 
 void AddShowFlags(CLI::App& command, ShowFlags& flags) {
@@ -332,18 +346,14 @@ void AddShowFlags(CLI::App& command, ShowFlags& flags) {
 
 absl::Status Show(const ShowFlags& flags, std::ostream& out) {
   SHORTLIST_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Open(flags.model_dir));
-  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(flags.model_dir, source));
-  if (flags.json) {
-    constexpr int kIndent = 2;
-    out << ToJson(facts).dump(kIndent, ' ', /*ensure_ascii=*/false,
-                              nlohmann::json::error_handler_t::replace)
-        << "\n";
+  const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
+  if (weights.ok() && IsEagle3(*weights)) {
+    SHORTLIST_ASSIGN_OR_RETURN(const Eagle3Facts facts, ReadEagle3Facts(source));
+    flags.json ? PrintJson(JsonOf(facts), out) : PrintLines(LinesOf(facts), out);
     return absl::OkStatus();
   }
-  constexpr int kNameWidth = 14;
-  for (const auto& [name, value] : ToLines(facts)) {
-    out << absl::StrFormat("%-*s", kNameWidth, name) << value << "\n";
-  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Facts facts, ReadFacts(flags.model_dir, source));
+  flags.json ? PrintJson(ToJson(facts), out) : PrintLines(ToLines(facts), out);
   return absl::OkStatus();
 }
 

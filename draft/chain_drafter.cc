@@ -5,7 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/catch_bad_alloc.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "draft/constraint_path.h"
 #include "draft/speculation.h"
@@ -23,10 +25,14 @@ TokenId LastToken(const DraftTask& task) {
 ChainDrafter::ChainDrafter(PrunedHead head)
     : head_(std::move(head)),
       no_rows_(std::make_shared<ActiveVocab>(
-          /*version=*/0, *VocabBase::Create({}, head_.vocab_size()), std::vector<int32_t>())) {}
+          /*version=*/0,
+          *VocabBase::Create({}, head_.vocab_size(), /*successors=*/{}, /*max_successors=*/0,
+                             head_.head_rows()),
+          std::vector<int32_t>())) {}
 
 void ChainDrafter::UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows,
                              ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device) {
+  SHORTLIST_CHECK(head_.head_rows() == nullptr);
   sketch_.emplace(std::move(sketch), num_rows, pool, std::move(device));
 }
 
@@ -38,11 +44,20 @@ void ChainDrafter::LearnSketch(SketchFitter& fitter, int64_t num_rows, ThreadPoo
   };
 }
 
-absl::StatusOr<PrunedHead> ChainDrafter::CreateHead(const HeadWeight& weight, int64_t num_rows,
-                                                    ThreadPool& pool, const HeadOnDevice* device) {
-  if (device == nullptr) return PrunedHead::Create(weight, num_rows, pool);
-  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<HeadScorer> scorer, device->NewScorer(num_rows));
-  return PrunedHead::Create(std::move(scorer), num_rows);
+absl::StatusOr<PrunedHead> ChainDrafter::CreateHead(const HeadWeight& weight, int64_t emit_size,
+                                                    ThreadPool& pool, const HeadOnDevice* device,
+                                                    std::shared_ptr<const HeadRows> head_rows) {
+  if (device == nullptr) {
+    const int64_t num_rows = head_rows != nullptr ? head_rows->NumBelow(emit_size) : emit_size;
+    return PrunedHead::Create(weight, num_rows, pool, std::move(head_rows));
+  }
+  if (head_rows != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("a head with rows for ", head_rows->size(),
+                                                   " of ", head_rows->vocab_size(),
+                                                   " tokens is scored on the CPU alone"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<HeadScorer> scorer, device->NewScorer(emit_size));
+  return PrunedHead::Create(std::move(scorer), emit_size);
 }
 
 absl::Status ChainDrafter::TellStates(const Matrix& hidden) {
@@ -66,7 +81,7 @@ const ActiveVocab* ChainDrafter::VocabFor(DraftTask& task) const {
     if (const auto tokens = ConstraintPath(constraints, task.chain.tokens).SmallAllowedSet()) {
       task.few.emplace();
       for (const TokenId id : *tokens) {
-        if (Raw(id) < head_.num_rows()) task.few->push_back(Raw(id));
+        if (head_.Scores(id)) task.few->push_back(Raw(id));
       }
     }
   }
@@ -253,8 +268,11 @@ absl::Status ChainDrafter::Append(std::span<DraftTask* const> tasks,
   // A token mapped from the wrong row never shows in the output, only in the acceptance. Check the
   // map: the logit recomputed from the token's own row must have the same bits. This costs one row
   // of the head.
-  std::vector<TokenId> ids;  // any valid id where there is no choice
-  for (const Choice& choice : choices) ids.push_back(TokenId{std::max(Raw(choice.token), 0)});
+  const TokenId any{head_.head_rows() != nullptr ? head_.head_rows()->ids()[0] : 0};
+  std::vector<TokenId> ids;  // any one with a row where there is no choice
+  for (const Choice& choice : choices) {
+    ids.push_back(Raw(choice.token) >= 0 ? choice.token : any);
+  }
   SHORTLIST_ASSIGN_OR_RETURN(const std::vector<float> expected, head_.RowLogits(hidden, ids));
   for (size_t m = 0; m < tasks.size(); ++m) {
     if (Raw(choices[m].token) < 0) continue;

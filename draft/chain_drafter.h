@@ -29,6 +29,7 @@ namespace shortlist {
 class ChainDrafter : public Drafter {
  public:
   int64_t num_rows() const final { return head_.vocab_size(); }
+  std::shared_ptr<const HeadRows> head_rows() const final { return head_.head_rows(); }
   int64_t num_sketch_rows() const final { return sketch_ ? sketch_->num_chosen() : 0; }
   void set_num_sketch_rows(int64_t num_rows) final {
     if (sketch_) sketch_->set_num_chosen(num_rows);
@@ -36,7 +37,8 @@ class ChainDrafter : public Drafter {
   absl::Status Draft(std::span<DraftTask> tasks, bool wants_distributions) final;
 
   /// From now on each draft step, except over the full head, also scores `num_rows` (at least 1)
-  /// rows that the sketch of this head chooses by the hidden state. set_num_sketch_rows may lower
+  /// rows that the sketch of this head chooses by the hidden state. Precondition: all tokens have a
+  /// row. set_num_sketch_rows may lower
   /// the number. `device`: the head's device if that is not the CPU; the sketch is copied there.
   void UseSketch(std::shared_ptr<const Sketch> sketch, int64_t num_rows, ThreadPool& pool,
                  std::shared_ptr<const HeadOnDevice> device = nullptr);
@@ -53,10 +55,13 @@ class ChainDrafter : public Drafter {
  protected:
   explicit ChainDrafter(PrunedHead head);
 
-  /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there.
-  /// Errors of PrunedHead::Create and HeadOnDevice::NewScorer.
-  static absl::StatusOr<PrunedHead> CreateHead(const HeadWeight& weight, int64_t num_rows,
-                                               ThreadPool& pool, const HeadOnDevice* device);
+  /// Returns a head over `weight` on the CPU, or, if `device` is not null, over the copy there. It
+  /// scores tokens below emit_size. head_rows: those of the weight's rows; null: row i is token i;
+  /// InvalidArgument if there are such rows and a device. Other errors of PrunedHead::Create and
+  /// HeadOnDevice::NewScorer.
+  static absl::StatusOr<PrunedHead> CreateHead(const HeadWeight& weight, int64_t emit_size,
+                                               ThreadPool& pool, const HeadOnDevice* device,
+                                               std::shared_ptr<const HeadRows> head_rows = nullptr);
 
   /// Brings the draft's KV up to the sequences' last tokens, and then to those of their chains,
   /// which are forced. Returns the hidden states that predict the next token: [tasks.size(),

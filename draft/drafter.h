@@ -16,6 +16,7 @@
 #include "kernels/matrix.h"
 #include "request/sequence.h"
 #include "vocab/active_vocab.h"
+#include "vocab/head_rows.h"
 
 namespace shortlist {
 
@@ -48,8 +49,10 @@ class Drafter {
   virtual int64_t context_len() const = 0;
   /// KV slots of the drafter's cache; at least the engine's.
   virtual int64_t num_slots() const = 0;
-  /// Token ids below this have a row in the drafter's head.
+  /// Token ids below this have a row in the drafter's head, if they are in head_rows().
   virtual int64_t num_rows() const = 0;
+  /// The tokens that have a row in the drafter's head; null: all below num_rows().
+  virtual std::shared_ptr<const HeadRows> head_rows() const { return nullptr; }
 
   /// Rows that a sketch chooses for every token it scores, except over the full head; 0 without a
   /// sketch.
@@ -62,6 +65,9 @@ class Drafter {
   /// position once (Accept). False if tokens suffice: it may then start at any time, and computes
   /// what its cache lacks.
   virtual bool needs_features() const = 0;
+  /// What the features are: the target's states at these layer boundaries (StateTaps), side by
+  /// side; empty: the state after the final norm. Only for drafters that need features.
+  virtual std::span<const int64_t> taps() const { return {}; }
 
   /// Returns the state of a sequence whose first `cached_len` positions are in this drafter's cache
   /// already, written for another sequence with the same tokens.
@@ -82,10 +88,10 @@ class Drafter {
   /// belong to different tokens.
   virtual void Overwritten(std::span<const int32_t> kv_slots) = 0;
 
-  /// Receives final target results: `features` [n, hidden] are the target's hidden states (after
-  /// the final norm) of the tokens at positions cached_len - n .. cached_len - 1. Called after
-  /// every target pass, for positions in ascending order without gaps, once per position. Only for
-  /// drafters that need features.
+  /// Receives final target results: `features` [n, width] are the target's states, as taps() says,
+  /// of the tokens at positions cached_len - n .. cached_len - 1. Called after every target pass,
+  /// for positions in ascending order without gaps, once per position. Only for drafters that need
+  /// features.
   virtual absl::Status Accept(const StepWork& work, const Matrix& features) = 0;
 
   /// Computes missing keys and values of the sequences in `work`, which must have states: of all

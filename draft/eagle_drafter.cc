@@ -1,7 +1,7 @@
 #include "draft/eagle_drafter.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,16 +12,17 @@
 namespace shortlist {
 namespace {
 
-// Maximum features of one sequence kept for the next draft. If there are more (a long prompt), they
-// are fed at once.
+// Maximum positions of one sequence whose states are kept for the next draft. If there are more (a
+// long prompt), they are fed at once.
 constexpr int64_t kMaxPending = 256;
 
 struct State final : DrafterState {
-  int64_t len = 0;  // leading positions whose keys and values come from the target's features
-  std::vector<float> features;  // [num_features, hidden] of positions len, len + 1, ...
+  int64_t len = 0;  // leading positions whose keys and values come from the target's states
+  std::vector<float> features;  // [num_features, target_width] of positions len, len + 1, ...
   int64_t num_features = 0;
-  int64_t num_fed = 0;          // number of `features` that are in the cache already
-  int64_t num_drafted_fed = 0;  // tokens of the chain that the network has computed
+  int64_t num_fed = 0;           // number of `features` that are in the cache already
+  int64_t num_drafted_fed = 0;   // tokens of the chain that the network has computed
+  std::vector<float> predicted;  // [hidden] feature for the next of them
 };
 
 State& StateOf(Sequence& sequence) {
@@ -40,22 +41,23 @@ void AddPending(const Sequence& sequence, std::span<const int32_t> kv_slots, con
                  kv_slots.first(end));
 }
 
-void CopyPending(const State& state, int64_t hidden_size, float*& to) {
-  const int64_t count = (state.num_features - state.num_fed) * hidden_size;
-  std::memcpy(to, state.features.data() + state.num_fed * hidden_size, count * sizeof(float));
-  to += count;
+/// Copies row `row` of a prediction's features for the next pass of the sequence.
+void KeepPredicted(const Matrix& features, int64_t row, State& state) {
+  const float* const begin = features.floats() + row * features.cols();
+  state.predicted.assign(begin, begin + features.cols());
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EagleDrafter>> EagleDrafter::Create(
-    EagleModel& model, const Decoder& target, int64_t num_slots, int64_t emit_size,
-    ThreadPool& pool, std::shared_ptr<const HeadOnDevice> device) {
-  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
-                             CreateHead(model.head_weight(), emit_size, pool, device.get()));
+    EagleNetwork& network, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
+    std::shared_ptr<const HeadOnDevice> device) {
+  SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head, CreateHead(network.head_weight(), emit_size, pool,
+                                                         device.get(), network.head_rows()));
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache,
-                             KvCache::Create(model.config(), num_slots, target.dtype()));
-  return std::unique_ptr<EagleDrafter>(new EagleDrafter(model, std::move(cache), std::move(head)));
+                             KvCache::Create(network.config(), num_slots, network.kv_dtype()));
+  return std::unique_ptr<EagleDrafter>(
+      new EagleDrafter(network, std::move(cache), std::move(head)));
 }
 
 std::unique_ptr<DrafterState> EagleDrafter::NewState(int64_t cached_len) const {
@@ -73,9 +75,9 @@ int64_t EagleDrafter::CachedLen(const Sequence& sequence) const {
 absl::Status EagleDrafter::Accept(const StepWork& work, const Matrix& features) {
   Sequence& sequence = *work.sequence;
   State& state = StateOf(sequence);
-  const int64_t hidden_size = features.cols();
-  state.features.erase(state.features.begin(),
-                       state.features.begin() + state.num_fed * hidden_size);
+  const int64_t width = features.cols();
+  SHORTLIST_CHECK(width == network_.target_width());
+  state.features.erase(state.features.begin(), state.features.begin() + state.num_fed * width);
   state.len += state.num_fed;
   state.num_features -= std::exchange(state.num_fed, 0);
   const float* rows = features.floats();
@@ -87,72 +89,89 @@ absl::Status EagleDrafter::Accept(const StepWork& work, const Matrix& features) 
 }
 
 absl::StatusOr<int64_t> EagleDrafter::CatchUp(std::span<const StepWork> work) {
-  const int64_t hidden_size = model_.config().hidden;
   batch_.Clear();
+  std::vector<const Sequence*> sequences;
   for (const StepWork& of : work) {
     AddPending(*of.sequence, of.kv_slots, StateOf(*of.sequence), batch_);
+    sequences.push_back(of.sequence);
   }
-  Matrix pending = Matrix(batch_.num_tokens(), hidden_size);
-  float* to = pending.floats();
-  for (const StepWork& of : work) CopyPending(StateOf(*of.sequence), hidden_size, to);
-  SHORTLIST_RETURN_IF_ERROR(Forward(pending).status());
+  SHORTLIST_RETURN_IF_ERROR(ForwardPending(sequences).status());
   for (const StepWork& of : work) {
     State& state = StateOf(*of.sequence);
     state.num_fed = state.num_features;
   }
-  return pending.rows();
+  return batch_.num_tokens();
 }
 
 absl::Status EagleDrafter::RunMadeUp(int64_t num_chains, int64_t len) {
   batch_.Clear();
   batch_.AddMadeUp(num_chains, len);
-  Matrix features(batch_.num_tokens(), model_.config().hidden);
-  std::fill_n(features.floats(), features.num_elements(), 1.0f);
-  return model_.Forward(batch_, features, cache_).status();
+  Matrix states(batch_.num_tokens(), network_.target_width());
+  std::fill_n(states.floats(), states.num_elements(), 1.0f);
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix features, network_.Fuse(states));
+  return network_.Forward(batch_, features, cache_).status();
 }
 
-/// Computes the hidden states of batch_.
-absl::StatusOr<Matrix> EagleDrafter::Forward(const Matrix& features) {
-  SHORTLIST_ASSIGN_OR_RETURN(Matrix hidden, model_.Forward(batch_, features, cache_));
-  SHORTLIST_RETURN_IF_ERROR(TellStates(hidden));
-  return hidden;
+/// Runs the network over batch_.
+absl::StatusOr<EagleNetwork::Prediction> EagleDrafter::Forward(const Matrix& features) {
+  SHORTLIST_ASSIGN_OR_RETURN(EagleNetwork::Prediction prediction,
+                             network_.Forward(batch_, features, cache_));
+  SHORTLIST_RETURN_IF_ERROR(TellStates(prediction.scored));
+  return prediction;
+}
+
+/// Runs the network over batch_, which AddPending() filled with the states of `of`.
+absl::StatusOr<EagleNetwork::Prediction> EagleDrafter::ForwardPending(
+    std::span<const Sequence* const> of) {
+  const int64_t width = network_.target_width();
+  Matrix states(batch_.num_tokens(), width);
+  float* to = states.floats();
+  for (const Sequence* const sequence : of) {
+    const State& state = static_cast<const State&>(*FindSpeculation(*sequence)->draft_state);
+    const int64_t count = (state.num_features - state.num_fed) * width;
+    to = std::copy_n(state.features.data() + state.num_fed * width, count, to);
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix features, network_.Fuse(states));
+  return Forward(features);
 }
 
 absl::StatusOr<Matrix> EagleDrafter::Begin(std::span<DraftTask* const> tasks) {
-  const int64_t hidden_size = model_.config().hidden;
   batch_.Clear();
+  std::vector<const Sequence*> sequences;
   for (const DraftTask* task : tasks) {
     State& state = StateOf(*task);
     SHORTLIST_CHECK(state.len + state.num_features == task->sequence->num_tokens() - 1);
     state.num_fed =
         std::min(state.num_fed, state.num_features - 1);  // the last one yields the prediction
     AddPending(*task->sequence, task->kv_slots, state, batch_);
+    sequences.push_back(task->sequence);
   }
-  Matrix features = Matrix(batch_.num_tokens(), hidden_size);
-  float* to = features.floats();
-  for (const DraftTask* task : tasks) CopyPending(StateOf(*task), hidden_size, to);
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix rows, Forward(features));
-
+  SHORTLIST_ASSIGN_OR_RETURN(const EagleNetwork::Prediction prediction, ForwardPending(sequences));
   std::vector<int64_t> last_rows;
   int64_t end = 0;
   for (const DraftTask* task : tasks) {
     State& state = StateOf(*task);
     end += state.num_features - state.num_fed;
     last_rows.push_back(end - 1);
+    KeepPredicted(prediction.features, end - 1, state);
     state.num_fed = state.num_features;
     state.num_drafted_fed = 0;
   }
-  return FeedChains(tasks, GatherRows(rows, last_rows));
+  return FeedChains(tasks, GatherRows(prediction.scored, last_rows));
+}
+
+absl::StatusOr<Matrix> EagleDrafter::Next(std::span<DraftTask* const> tasks, const Matrix&) {
+  return FeedChains(tasks, Matrix(std::ssize(tasks), network_.config().hidden));
 }
 
 /// Computes the tokens of the chains that are not computed yet, one of each chain per pass, because
-/// a token needs the feature that its predecessor yields. `features` [tasks.size(), hidden]
-/// predicted the first of them; returns those of the last.
-absl::StatusOr<Matrix> EagleDrafter::FeedChains(std::span<DraftTask* const> tasks,
-                                                Matrix features) {
+/// a token needs the feature that its predecessor yields. Returns `scored`, [tasks.size(), hidden],
+/// with the rows of these chains replaced by what the head is to score after their last tokens.
+absl::StatusOr<Matrix> EagleDrafter::FeedChains(std::span<DraftTask* const> tasks, Matrix scored) {
+  const int64_t hidden = scored.cols();
   while (true) {
     batch_.Clear();
-    std::vector<int64_t> fed;
+    std::vector<size_t> fed;
     for (size_t m = 0; m < tasks.size(); ++m) {
       const DraftTask& task = *tasks[m];
       const int64_t place = StateOf(task).num_drafted_fed;
@@ -163,17 +182,17 @@ absl::StatusOr<Matrix> EagleDrafter::FeedChains(std::span<DraftTask* const> task
       batch_.AddChain(std::span(&task.chain.tokens[place], 1), position,
                       task.kv_slots.first(position + 1));
       ++StateOf(task).num_drafted_fed;
-      fed.push_back(static_cast<int64_t>(m));
+      fed.push_back(m);
     }
-    if (fed.empty()) return features;
-    if (fed.size() == tasks.size()) {
-      SHORTLIST_ASSIGN_OR_RETURN(features, Forward(features));
-      continue;
-    }
-    SHORTLIST_ASSIGN_OR_RETURN(const Matrix next, Forward(GatherRows(features, fed)));
+    if (fed.empty()) return scored;
+    Matrix features(std::ssize(fed), hidden);
     for (size_t i = 0; i < fed.size(); ++i) {
-      std::copy_n(next.floats() + i * next.cols(), next.cols(),
-                  features.floats() + fed[i] * next.cols());
+      std::ranges::copy(StateOf(*tasks[fed[i]]).predicted, features.floats() + i * hidden);
+    }
+    SHORTLIST_ASSIGN_OR_RETURN(const EagleNetwork::Prediction next, Forward(features));
+    for (size_t i = 0; i < fed.size(); ++i) {
+      KeepPredicted(next.features, static_cast<int64_t>(i), StateOf(*tasks[fed[i]]));
+      std::copy_n(next.scored.floats() + i * hidden, hidden, scored.floats() + fed[i] * hidden);
     }
   }
 }

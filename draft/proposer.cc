@@ -54,7 +54,9 @@ DraftTask Proposer::NewTask(const StepWork& work) const {
   SequenceStats& stats = sequence.stats;
   stats.num_fallback_steps += falls_back ? 1 : 0;
   const bool over_full_head = active.is_full_head() || falls_back;
-  stats.active_rows = over_full_head ? options.emit_size
+  const int64_t full_rows =
+      std::min(options.emit_size, parts_.vocabs.full_head().base()->num_rows());
+  stats.active_rows = over_full_head ? full_rows
                                      : active.size() + speculation.tail.size() +
                                            active.base()->max_successors() +
                                            parts_.draft_side.num_sketch_rows();

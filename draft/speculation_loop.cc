@@ -95,6 +95,16 @@ absl::Status SpeculationLoop::Measure() {
                       policy_);
 }
 
+absl::StatusOr<SpeculationLoop::TargetPass> SpeculationLoop::RunTarget() {
+  StateTaps taps;
+  if (drafter_ != nullptr && drafter_->needs_features()) taps.boundaries = drafter_->taps();
+  StateTaps* const wanted = taps.boundaries.empty() ? nullptr : &taps;
+  TargetPass pass;
+  SHORTLIST_ASSIGN_OR_RETURN(pass.hidden, target_->Forward(batch_, wanted));
+  pass.features = wanted != nullptr ? taps.states : pass.hidden;
+  return pass;
+}
+
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
 std::vector<SpeculationLoop::Chunk> SpeculationLoop::BatchChunks(std::span<const StepWork> work,
                                                                  int64_t max_tokens) {
@@ -132,7 +142,8 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
   }
   if (chunks.empty()) return TakeResults(work);
   const double begin_ms = NowMs();
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_->Forward(batch_));
+  SHORTLIST_ASSIGN_OR_RETURN(const TargetPass pass, RunTarget());
+  const Matrix& hidden = pass.hidden;
   policy_.AddPrefill(batch_.num_tokens(), NowMs() - begin_ms);
   for (Chunk& chunk : chunks) {
     SHORTLIST_RETURN_IF_ERROR(ScorePrompt(*work[chunk.index].sequence,
@@ -158,7 +169,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
                        config_.context_len);
     }
     results_[chunk.index].num_emitted = sequence.num_tokens() - before;
-    draft_side_.Accept(work[chunk.index], hidden.Rows(chunk.first_row, chunk.len));
+    draft_side_.Accept(work[chunk.index], pass.features.Rows(chunk.first_row, chunk.len));
   }
   draft_side_.CompletePrompts(work);
   return TakeResults(work);
@@ -249,7 +260,8 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
                     task.kv_slots.first(sequence.cached_len + chain.size()));
     detail = std::max(detail, DetailFor(sequence));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix hidden, target_->Forward(batch_));
+  SHORTLIST_ASSIGN_OR_RETURN(const TargetPass pass, RunTarget());
+  const Matrix& hidden = pass.hidden;
   SHORTLIST_ASSIGN_OR_RETURN(verdict_, head_.Judge(hidden, detail, std::move(verdict_)));
 
   int64_t row = 0;
@@ -273,7 +285,7 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
                     .num_accepted = num_accepted,
                     .num_emitted = num_emitted,
                     .path = std::move(path)});
-    if (num_emitted > 0) draft_side_.Accept(work[i], hidden.Rows(row, num_emitted));
+    if (num_emitted > 0) draft_side_.Accept(work[i], pass.features.Rows(row, num_emitted));
     row += drafted.size() + 1;
   }
   return absl::OkStatus();

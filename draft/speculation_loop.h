@@ -63,6 +63,12 @@ class SpeculationLoop final : public SpeculativeEngine {
   };
 
   double NowMs() const;
+  /// Results of the target's pass over batch_.
+  struct TargetPass {
+    Matrix hidden;    // [num_tokens, hidden] for the target's head
+    Matrix features;  // [num_tokens, width] for the drafter; `hidden` unless it asks for others
+  };
+  absl::StatusOr<TargetPass> RunTarget();
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);

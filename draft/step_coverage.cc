@@ -77,7 +77,7 @@ StepCoverage CountCoverage(const JudgedStep& step, double coverage_floor) {
     } else {
       guard.Count(source != RowSource::kNone, coverage_floor);
     }
-    if (step.fell_back()) source = RowSource::kFallback;
+    if (step.fell_back() && task.active->Contains(id)) source = RowSource::kFallback;
     corrected_from = source;
     ++stats.num_held[Index(source)];
     stats.num_covered += source != RowSource::kNone ? 1 : 0;

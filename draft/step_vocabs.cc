@@ -18,8 +18,9 @@ StepVocabs::StepVocabs(int64_t vocab_size, DynamicVocabularyManager* own, const 
 
 absl::StatusOr<StepVocabs> StepVocabs::Create(int64_t vocab_size, DynamicVocabularyManager* own,
                                               const Drafter* drafter) {
-  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
-                             VocabBase::FullHead(vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::shared_ptr<const VocabBase> base,
+      VocabBase::FullHead(vocab_size, drafter != nullptr ? drafter->head_rows() : nullptr));
   SHORTLIST_ASSIGN_OR_RETURN(auto all_rows,
                              DynamicVocabularyManager::Create(std::move(base), /*options=*/{}));
   StepVocabs vocabs(vocab_size, own, drafter, std::move(all_rows));
@@ -33,6 +34,12 @@ absl::Status StepVocabs::CheckFit(const ActiveVocab& active) const {
                                                    " tokens for a target of ", vocab_size_));
   }
   if (drafter_ == nullptr) return absl::OkStatus();
+  if (const auto rows = drafter_->head_rows(); active.base()->head_rows() != rows) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("active vocabulary of ", active.base()->num_rows(),
+                     " rows, not chosen among those of the drafter's head, which has ",
+                     rows != nullptr ? rows->size() : drafter_->num_rows()));
+  }
   int32_t largest = active.base()->largest_id();
   for (const int32_t id : active.rows().subspan(active.base_size())) {
     largest = std::max(largest, id);

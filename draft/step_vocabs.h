@@ -23,7 +23,8 @@ class StepVocabs {
     DynamicVocabularyManager* of;
     std::shared_ptr<const ActiveVocab> active;
     // Not ok: requests of this vocabulary are not drafted for, and `active` is the full head. The
-    // vocabulary has a different size than the target, or ids without a row in the drafter.
+    // vocabulary has a different size than the target, or ids without a row in the drafter (or it
+    // was not made for the rows of the drafter's head, VocabBase::head_rows).
     absl::Status fit = {};
   };
 

@@ -14,16 +14,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Sets `ids` to the token ids of the rows of token m; empty if row s is row s of the weight.
-void CopyIds(const HeadArgs& args, int64_t m, std::vector<int32_t>& ids) {
-  ids.clear();
-  if (args.row_ids == nullptr) return;
-  ids.assign(args.row_ids, args.row_ids + args.num_rows);
-  if (args.tail_indptr == nullptr) return;
-  ids.insert(ids.end(), args.tail_ids + args.tail_indptr[m],
-             args.tail_ids + args.tail_indptr[m + 1]);
-}
-
 /// Makes k draws of a token with noise from the logits of its rows. Each winner leaves the race,
 /// and the others repeat it with the same noise. So the draws are the first k to arrive, at any
 /// distance.
@@ -53,6 +43,30 @@ float LogSumExpOfDivided(std::span<const float> logits, float divisor,
 
 }  // namespace
 
+void CpuHead::ToTokenIds(std::span<int32_t> rows) const {
+  if (head_rows_ == nullptr) return;
+  for (int32_t& row : rows) {
+    if (row >= 0) row = head_rows_->ids()[row];
+  }
+}
+
+/// Sets `ids` to the token ids of the rows of token m; empty if row s is token s.
+void CpuHead::CopyTokenIds(const HeadArgs& args, int64_t m, std::vector<int32_t>& ids) const {
+  ids.clear();
+  if (args.row_ids == nullptr) {
+    if (head_rows_ == nullptr) return;
+    const std::span<const int32_t> all = head_rows_->ids().first(args.num_rows);
+    ids.assign(all.begin(), all.end());
+    return;
+  }
+  ids.assign(args.row_ids, args.row_ids + args.num_rows);
+  if (args.tail_indptr != nullptr) {
+    ids.insert(ids.end(), args.tail_ids + args.tail_indptr[m],
+               args.tail_ids + args.tail_indptr[m + 1]);
+  }
+  ToTokenIds(ids);
+}
+
 HeadArgs CpuHead::Arguments(HeadInput hidden, const HeadSelection& selection) {
   HeadArgs args;
   args.weight = weight_.rows;
@@ -68,6 +82,11 @@ HeadArgs CpuHead::Arguments(HeadInput hidden, const HeadSelection& selection) {
   }
   args.row_ids = active.rows().data();
   args.num_rows = active.size();
+  if (head_rows_ != nullptr) {
+    row_ids_.clear();
+    for (const int32_t id : active.rows()) row_ids_.push_back(RowOf(id));
+    args.row_ids = row_ids_.data();
+  }
   if (packs_base_) {
     if (const Packed* const packed = PackedRows(active.base()); packed != nullptr) {
       args.packed = packed->rows.data();
@@ -78,7 +97,7 @@ HeadArgs CpuHead::Arguments(HeadInput hidden, const HeadSelection& selection) {
     tail_indptr_.assign(1, 0);
     tail_ids_.clear();
     for (const std::span<const int32_t> tail : selection.tails) {
-      tail_ids_.insert(tail_ids_.end(), tail.begin(), tail.end());
+      for (const int32_t id : tail) tail_ids_.push_back(RowOf(id));
       tail_indptr_.push_back(static_cast<int32_t>(tail_ids_.size()));
     }
     args.tail_indptr = tail_indptr_.data();
@@ -123,7 +142,7 @@ void CpuHead::PackMore(Packed& packed) const {
   const char* const from = static_cast<const char*>(weight_.rows);
   char* const to = static_cast<char*>(packed.rows.data());
   for (; packed.num_rows < end; ++packed.num_rows) {
-    std::memcpy(to + packed.num_rows * row_bytes, from + ids[packed.num_rows] * row_bytes,
+    std::memcpy(to + packed.num_rows * row_bytes, from + RowOf(ids[packed.num_rows]) * row_bytes,
                 row_bytes);
   }
 }
@@ -145,12 +164,15 @@ absl::Status CpuHead::TopK(HeadInput hidden, const HeadSelection& selection, int
   const auto has_noise = [](const HeadDraw& draw) { return draw.temperature > 0.0; };
   if (std::ranges::any_of(draws.of_tokens, has_noise)) {
     Draw(args, k, draws, ids, logits, log_sum_exp);
-  } else if (k == 1 && log_sum_exp == nullptr) {
+    return absl::OkStatus();
+  }
+  if (k == 1 && log_sum_exp == nullptr) {
     HeadArgmaxCpu(args, ids, logits, pool_);
   } else {
     sums_.resize(args.num_tokens);
     HeadTopKCpu(args, k, ids, logits, log_sum_exp != nullptr ? log_sum_exp : sums_.data(), pool_);
   }
+  ToTokenIds({ids, static_cast<size_t>(args.num_tokens * k)});
   return absl::OkStatus();
 }
 
@@ -168,13 +190,14 @@ void CpuHead::Draw(const HeadArgs& args, int64_t k, const HeadDraws& draws, int3
       float* const row = scored_.data() + m * stride;
       float sum = 0.0f;
       if (draw.temperature > 0.0) {
-        CopyIds(args, m, row_ids);
+        CopyTokenIds(args, m, row_ids);
         const std::span<float> scored(row, row_ids.empty() ? args.num_rows : row_ids.size());
         if (log_sum_exp != nullptr) sum = LogSumExpOfDivided(scored, draw.Divisor(), divided);
         DrawRows(scored, row_ids.empty() ? nullptr : row_ids.data(), draw, draws.stream, k,
                  ids + m * k, logits + m * k);
       } else {
         HeadTopKOfLogitsCpu(args, m, row, k, ids + m * k, logits + m * k, &sum);
+        ToTokenIds({ids + m * k, static_cast<size_t>(k)});
       }
       if (log_sum_exp != nullptr) log_sum_exp[m] = sum;
     }
@@ -185,7 +208,7 @@ absl::Status CpuHead::RowLogits(HeadInput hidden, std::span<const TokenId> ids, 
   const char* rows = static_cast<const char*>(weight_.rows);
   const int64_t row_bytes = RowBytes(weight_.dtype, weight_.hidden);
   for (size_t m = 0; m < ids.size(); ++m) {
-    logits[m] = HeadDotCpu(rows + Raw(ids[m]) * row_bytes, weight_.dtype,
+    logits[m] = HeadDotCpu(rows + RowOf(Raw(ids[m])) * row_bytes, weight_.dtype,
                            hidden.data + static_cast<int64_t>(m) * weight_.hidden, weight_.hidden);
   }
   return absl::OkStatus();

@@ -73,21 +73,31 @@ absl::Status CheckWeight(const HeadWeight& weight) {
 
 TokenId RowIds::TokenAt(DraftId row) const {
   const int64_t s = Raw(row);
-  if (active_ == nullptr) return TokenId{Raw(row)};
+  if (active_ == nullptr) {
+    return TokenId{head_rows_ != nullptr ? head_rows_->ids()[s] : Raw(row)};
+  }
   return s < active_->size() ? active_->ToTokenId(row) : TokenId{tail_[s - active_->size()]};
 }
 
 void RowIds::CopyTo(std::vector<int32_t>& ids) const {
   ids.clear();
-  if (active_ == nullptr) return;
+  if (active_ == nullptr) {
+    if (head_rows_ == nullptr) return;
+    const std::span<const int32_t> rows = head_rows_->ids().first(size_);
+    ids.assign(rows.begin(), rows.end());
+    return;
+  }
   ids.insert(ids.end(), active_->rows().begin(), active_->rows().end());
   ids.insert(ids.end(), tail_.begin(), tail_.end());
 }
 
 std::optional<DraftId> RowIds::Find(TokenId id) const {
   if (active_ == nullptr) {
-    if (Raw(id) < 0 || Raw(id) >= size_) return std::nullopt;
-    return DraftId{Raw(id)};
+    const int64_t end = head_rows_ != nullptr ? head_rows_->vocab_size() : size_;
+    if (Raw(id) < 0 || Raw(id) >= end) return std::nullopt;
+    const int32_t row = head_rows_ != nullptr ? head_rows_->RowOf(id) : Raw(id);
+    if (row < 0 || row >= size_) return std::nullopt;
+    return DraftId{row};
   }
   if (const std::optional<DraftId> row = active_->Find(id)) return row;
   const auto found = std::find(tail_.begin(), tail_.end(), Raw(id));
@@ -96,19 +106,25 @@ std::optional<DraftId> RowIds::Find(TokenId id) const {
 }
 
 absl::StatusOr<PrunedHead> PrunedHead::Create(const HeadWeight& weight, int64_t num_rows,
-                                              ThreadPool& pool) {
+                                              ThreadPool& pool,
+                                              std::shared_ptr<const HeadRows> head_rows) {
   SHORTLIST_RETURN_IF_ERROR(CheckWeight(weight));
   SHORTLIST_RETURN_IF_ERROR(CheckNumRows(num_rows, weight.vocab_size));
+  if (head_rows != nullptr && head_rows->size() != weight.vocab_size) {
+    return absl::InvalidArgumentError(absl::StrCat("LM head: tokens of ", head_rows->size(),
+                                                   " rows for a weight of ", weight.vocab_size));
+  }
   const bool packs_base =
       weight.vocab_size > kLargestCachedBytes / RowBytes(weight.dtype, weight.hidden);
-  return PrunedHead(std::make_unique<CpuHead>(weight, num_rows, packs_base, pool), num_rows);
+  auto scorer = std::make_unique<CpuHead>(weight, num_rows, packs_base, pool, head_rows);
+  return PrunedHead(std::move(scorer), num_rows, std::move(head_rows));
 }
 
 absl::StatusOr<PrunedHead> PrunedHead::Create(std::unique_ptr<HeadScorer> scorer,
                                               int64_t num_rows) {
   if (scorer == nullptr) return absl::InvalidArgumentError("LM head: the scorer is null");
   SHORTLIST_RETURN_IF_ERROR(CheckNumRows(num_rows, scorer->vocab_size()));
-  return PrunedHead(std::move(scorer), num_rows);
+  return PrunedHead(std::move(scorer), num_rows, /*head_rows=*/nullptr);
 }
 
 absl::Status PrunedHead::Check(HeadInput hidden, const HeadSelection& selection) const {
@@ -137,6 +153,26 @@ absl::Status PrunedHead::Check(HeadInput hidden, const HeadSelection& selection)
     return absl::InvalidArgumentError(absl::StrCat(
         "LM head: active token id ", largest, " for a weight of ", scorer_->vocab_size(), " rows"));
   }
+  return head_rows_ == nullptr ? absl::OkStatus() : CheckHeadRows(selection);
+}
+
+/// Precondition: all ids are below vocab_size().
+absl::Status PrunedHead::CheckHeadRows(const HeadSelection& selection) const {
+  const ActiveVocab& active = selection.active;
+  const auto check = [this](std::span<const int32_t> ids) {
+    const auto has_row = [this](int32_t id) { return head_rows_->RowOf(TokenId{id}) >= 0; };
+    const auto missing = std::ranges::find_if_not(ids, has_row);
+    if (missing == ids.end()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "LM head: active token id ", *missing, " has none of the ", head_rows_->size(), " rows"));
+  };
+  // A base of these rows has no other ids.
+  const bool is_of_rows = active.base()->head_rows() == head_rows_;
+  SHORTLIST_RETURN_IF_ERROR(check(active.rows().subspan(is_of_rows ? active.base_size() : 0)));
+  if (active.is_full_head()) return absl::OkStatus();
+  for (const std::span<const int32_t> tail : selection.tails) {
+    SHORTLIST_RETURN_IF_ERROR(check(tail));
+  }
   return absl::OkStatus();
 }
 
@@ -148,7 +184,7 @@ absl::StatusOr<TokenLogits> PrunedHead::Logits(HeadInput hidden, const HeadSelec
   rows.ids.clear();
   for (int64_t m = 0; m < hidden.num_tokens; ++m) {
     if (selection.active.is_full_head()) {
-      rows.ids.emplace_back(num_rows_);
+      rows.ids.emplace_back(num_rows_, head_rows_.get());
     } else {
       rows.ids.emplace_back(selection.active, selection.tails.empty() ? std::span<const int32_t>()
                                                                       : selection.tails[m]);
@@ -219,9 +255,13 @@ absl::StatusOr<std::vector<float>> PrunedHead::RowLogits(HeadInput hidden,
         absl::StrCat("LM head: ", ids.size(), " ids for ", hidden.num_tokens, " tokens"));
   }
   for (TokenId id : ids) {
-    if (Raw(id) >= 0 && Raw(id) < scorer_->vocab_size()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("LM head: token id ", Raw(id), " not in [0, ", scorer_->vocab_size(), ")"));
+    if (Raw(id) < 0 || Raw(id) >= scorer_->vocab_size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("LM head: token id ", Raw(id), " not in [0, ", scorer_->vocab_size(), ")"));
+    }
+    if (head_rows_ == nullptr || head_rows_->RowOf(id) >= 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "LM head: token id ", Raw(id), " has none of the ", head_rows_->size(), " rows"));
   }
   std::vector<float> logits(ids.size());
   SHORTLIST_RETURN_IF_ERROR(scorer_->RowLogits(hidden, ids, logits.data()));

@@ -1,6 +1,8 @@
 #include "model/decoder.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -52,13 +54,25 @@ absl::StatusOr<RowTable> LoadRows(Checkpoint& checkpoint, const std::string& nam
   return RowTable::Of(rows);
 }
 
+/// Copies the states [num_tokens, width] at boundary `index` to their places in `taps`.
+void CopyTaps(const float* states, int64_t num_tokens, int64_t width, int64_t index,
+              StateTaps& taps) {
+  for (size_t i = 0; i < taps.boundaries.size(); ++i) {
+    if (taps.boundaries[i] != index) continue;
+    float* const out = taps.states.floats() + static_cast<int64_t>(i) * width;
+    for (int64_t t = 0; t < num_tokens; ++t) {
+      std::copy_n(states + t * width, width, out + t * taps.states.cols());
+    }
+  }
+}
+
 class DecoderExecutor final : public Executor {
  public:
   DecoderExecutor(Decoder& decoder, KvCache cache) : decoder_(decoder), cache_(std::move(cache)) {}
 
   int64_t num_slots() const override { return cache_.num_slots(); }
-  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch) override {
-    return decoder_.Forward(batch, cache_);
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, StateTaps* taps) override {
+    return decoder_.Forward(batch, cache_, taps);
   }
 
  private:
@@ -81,7 +95,7 @@ struct Decoder::Impl {
   absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadHead(Checkpoint& checkpoint, bool is_body);
-  Matrix Forward(const ForwardBatch& batch, KvCache& cache);
+  Matrix Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps);
 
   const ModelConfig config;
   ThreadPool& pool;
@@ -114,7 +128,7 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
         DecoderLayer::Load(checkpoint, absl::StrCat(prefix, "layers.", i, "."), config, i,
-                           /*has_input_norm=*/true, weight_dtype, pool));
+                           AttentionInput::kNormed, weight_dtype, pool));
     layers.push_back(std::move(layer));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
@@ -155,9 +169,15 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   return absl::OkStatus();
 }
 
-Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
+Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps) {
   const int64_t num_tokens = batch.num_tokens();
   Matrix out = Matrix(num_tokens, config.hidden);
+  if (taps != nullptr) {
+    for (const int64_t boundary : taps->boundaries) {
+      SHORTLIST_CHECK(boundary >= 0 && boundary <= config.num_layers);
+    }
+    taps->states = Matrix(num_tokens, std::ssize(taps->boundaries) * config.hidden);
+  }
   if (num_tokens == 0) return out;
   rope.Reserve(PositionsNeeded(batch));
   if (window_rope) window_rope->Reserve(PositionsNeeded(batch));
@@ -172,12 +192,17 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache) {
     scale = LoadAsFloat(&scale, dtype, 0);
     for (int64_t i = 0; i < num_tokens * config.hidden; ++i) hidden[i] *= scale;
   }
+  const auto copy_taps = [&](int64_t boundary) {
+    if (taps != nullptr) CopyTaps(hidden, num_tokens, config.hidden, boundary, *taps);
+  };
   for (size_t i = 0; i < layers.size(); ++i) {
+    copy_taps(static_cast<int64_t>(i));
     const bool has_window = !config.windows.empty() && config.windows[i] > 0;
     const RopeTable& table = has_window && window_rope ? *window_rope : rope;
     layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), table, hidden, scratch,
                       pool);
   }
+  copy_taps(config.num_layers);
   RmsNormCpu(hidden, norm.floats(), static_cast<float>(config.rms_norm_eps), num_tokens,
              config.hidden, hidden, pool);
   return out;
@@ -229,11 +254,12 @@ absl::StatusOr<std::unique_ptr<Executor>> Decoder::NewExecutor(int64_t num_slots
   return std::make_unique<DecoderExecutor>(*this, std::move(cache));
 }
 
-absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache) {
+absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache,
+                                        StateTaps* taps) {
   CheckBatch(impl_->config, impl_->dtype, batch, cache);
   Matrix out;
   SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("forward pass", [&] {
-    out = impl_->Forward(batch, cache);
+    out = impl_->Forward(batch, cache, taps);
     return absl::OkStatus();
   }));
   return out;

@@ -52,7 +52,8 @@ class Decoder final : public CausalModel {
   absl::StatusOr<std::unique_ptr<Executor>> NewExecutor(int64_t num_slots) override;
 
   /// Executor::Forward with a cache that was created from config() and dtype().
-  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, KvCache& cache);
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, KvCache& cache,
+                                 StateTaps* taps = nullptr);
 
   /// [vocab_size, hidden] in dtype() or in blocks.
   HeadWeight embedding_weight() const;

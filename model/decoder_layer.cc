@@ -40,7 +40,8 @@ absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name,
 }
 
 absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
-                                         const ModelConfig& config, DType dtype, ThreadPool& pool) {
+                                         const ModelConfig& config, int64_t input_width,
+                                         DType dtype, ThreadPool& pool) {
   const int64_t q_features = config.num_heads * config.head_dim;
   // A weight, and its number of rows for each key/value head.
   struct Part {
@@ -64,16 +65,16 @@ absl::Status DecoderLayer::LoadAttention(Checkpoint& checkpoint, const std::stri
   for (size_t i = 0; i < parts.size(); ++i) {
     weights[i].dtype =
         checkpoint
-            .StoredBlocks(name_of(i), parts[i].head_rows * config.num_kv_heads, config.hidden, pool)
+            .StoredBlocks(name_of(i), parts[i].head_rows * config.num_kv_heads, input_width, pool)
             .value_or(dtype);
   }
   const bool decode = !PackedLinear::CanPackBlocks(rows_of_weights());
   for (size_t i = 0; i < parts.size(); ++i) {
     const int64_t num_rows = parts[i].head_rows * config.num_kv_heads;
-    SHORTLIST_ASSIGN_OR_RETURN(weights[i], LoadSource(checkpoint, name_of(i), num_rows,
-                                                      config.hidden, dtype, pool, decode));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        weights[i], LoadSource(checkpoint, name_of(i), num_rows, input_width, dtype, pool, decode));
   }
-  qkv_ = PackRows(checkpoint, rows_of_weights(), config.hidden, dtype, pool);
+  qkv_ = PackRows(checkpoint, rows_of_weights(), input_width, dtype, pool);
   if (config.qkv_bias) {
     std::array<Matrix, 3> biases;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -123,13 +124,15 @@ absl::Status DecoderLayer::LoadNorms(Checkpoint& checkpoint, const std::string& 
 
 absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
                                                 const ModelConfig& config, int64_t index,
-                                                bool has_input_norm, DType dtype,
+                                                AttentionInput input, DType dtype,
                                                 ThreadPool& pool) {
   DecoderLayer layer;
   if (!config.windows.empty()) layer.window_ = config.windows[index];
+  const bool has_input_norm = input == AttentionInput::kNormed;
   SHORTLIST_RETURN_IF_ERROR(layer.LoadNorms(checkpoint, prefix, config, has_input_norm, pool));
-  SHORTLIST_RETURN_IF_ERROR(
-      layer.LoadAttention(checkpoint, absl::StrCat(prefix, "self_attn."), config, dtype, pool));
+  const int64_t input_width = (input == AttentionInput::kJoined ? 2 : 1) * config.hidden;
+  SHORTLIST_RETURN_IF_ERROR(layer.LoadAttention(checkpoint, absl::StrCat(prefix, "self_attn."),
+                                                config, input_width, dtype, pool));
   // GatedLinearCpu gives both weights the same inputs.
   const std::string gate = absl::StrCat(prefix, "mlp.gate_proj.weight");
   const std::string up = absl::StrCat(prefix, "mlp.up_proj.weight");
@@ -149,7 +152,7 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
 
 void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
                            const KvLayer& cache, const RopeTable& rope, float* hidden,
-                           LayerScratch& scratch, ThreadPool& pool) const {
+                           LayerScratch& scratch, ThreadPool& pool, const float* joined) const {
   const int64_t num_tokens = batch.num_tokens();
   const float epsilon = static_cast<float>(config.rms_norm_eps);
   const auto normed = [&](const Matrix& weight) -> LinearInput {
@@ -160,7 +163,7 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   float* const gated = floats_of(scratch.gated);
   const QkvProjection qkv = {
       .weight = &qkv_,
-      .input = normed(input_norm_),
+      .input = joined != nullptr ? LinearInput{joined} : normed(input_norm_),
       .num_heads = config.num_heads,
       .bias = qkv_bias_.empty() ? nullptr : qkv_bias_.data(),
       .query_norm = query_norm_.defined() ? query_norm_.floats() : nullptr,

@@ -37,27 +37,36 @@ struct LayerScratch {
 absl::StatusOr<Matrix> LoadNorm(Checkpoint& checkpoint, const std::string& name, int64_t size,
                                 const ModelConfig& config, ThreadPool& pool);
 
+/// What a layer's attention projects to queries, keys and values.
+enum class AttentionInput {
+  kNormed,  // norm(x), with a norm of the layer
+  kPlain,   // x: the first layer of an EAGLE-1 draft
+  kJoined,  // rows of 2 * hidden that the caller joins: the first layer of an EAGLE-3 draft
+};
+
 /// One layer: x += attention(norm(x)), x += mlp(norm(x)). With config.output_norms: x +=
 /// norm(attention(norm(x))), x += norm(mlp(norm(x))). Immutable after Load.
 class DecoderLayer {
  public:
   /// Reads the tensors of layer `index`, named `prefix` + "self_attn.q_proj.weight" and so on.
-  /// Without `has_input_norm` the attention reads x without a norm (the first layer of an EAGLE
-  /// draft). `dtype` may be a quantised type. Errors and exceptions are those of Checkpoint::Load.
+  /// `dtype` may be a quantised type. Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<DecoderLayer> Load(Checkpoint& checkpoint, const std::string& prefix,
                                            const ModelConfig& config, int64_t index,
-                                           bool has_input_norm, DType dtype, ThreadPool& pool);
+                                           AttentionInput input, DType dtype, ThreadPool& pool);
 
   /// Updates the residual stream hidden: [batch.num_tokens(), hidden] in place, and stores the
   /// batch's keys and values in `cache`. `rope` (the table of this layer) and `scratch` have room
-  /// for the batch.
+  /// for the batch. joined: [batch.num_tokens(), 2 * hidden] for AttentionInput::kJoined, else
+  /// null.
   void Forward(const ModelConfig& config, const ForwardBatch& batch, const KvLayer& cache,
-               const RopeTable& rope, float* hidden, LayerScratch& scratch, ThreadPool& pool) const;
+               const RopeTable& rope, float* hidden, LayerScratch& scratch, ThreadPool& pool,
+               const float* joined = nullptr) const;
 
  private:
   DecoderLayer() = default;
   absl::Status LoadAttention(Checkpoint& checkpoint, const std::string& prefix,
-                             const ModelConfig& config, DType dtype, ThreadPool& pool);
+                             const ModelConfig& config, int64_t input_width, DType dtype,
+                             ThreadPool& pool);
   absl::Status LoadNorms(Checkpoint& checkpoint, const std::string& prefix,
                          const ModelConfig& config, bool has_input_norm, ThreadPool& pool);
 

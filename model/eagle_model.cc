@@ -59,7 +59,7 @@ struct EagleModel::Impl {
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
   Matrix Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
 
-  const ModelConfig config;
+  ModelConfig config;
   int64_t num_foreign_embeddings = 0;
   std::string warning;  // of the checkpoint
   const Decoder& target;
@@ -76,6 +76,7 @@ struct EagleModel::Impl {
 
 absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config.packing));
+  config.qk_norm = checkpoint.Contains("layers.0.self_attn.q_norm.weight");
   SHORTLIST_ASSIGN_OR_RETURN(fc, LoadLinear(checkpoint, "fc.weight", config.hidden,
                                             2 * config.hidden, weight_dtype, pool));
   if (config.fc_bias) {
@@ -90,7 +91,8 @@ absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
     SHORTLIST_ASSIGN_OR_RETURN(
         DecoderLayer layer,
         DecoderLayer::Load(checkpoint, absl::StrCat("layers.", i, "."), config, i,
-                           /*has_input_norm=*/i > 0, weight_dtype, pool));
+                           i > 0 ? AttentionInput::kNormed : AttentionInput::kPlain, weight_dtype,
+                           pool));
     layers.push_back(std::move(layer));
   }
   SHORTLIST_RETURN_IF_ERROR(CompareEmbedding(checkpoint));
@@ -168,8 +170,10 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(source));
   if (!config.is_eagle()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        source.path(), ": no EAGLE draft; need LlamaForCausalLMEagle or Qwen2ForCausalLMEagle"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source.path(),
+                     ": no EAGLE draft; need LlamaForCausalLMEagle, Qwen2ForCausalLMEagle or "
+                     "Qwen3ForCausalLMEagle"));
   }
   if (config.hidden != target.config().hidden) {
     return absl::FailedPreconditionError(absl::StrCat(source.path(), ": hidden_size ",
@@ -200,7 +204,18 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
 const ModelConfig& EagleModel::config() const { return impl_->config; }
 
 int64_t EagleModel::num_foreign_embeddings() const { return impl_->num_foreign_embeddings; }
-const std::string& EagleModel::warning() const { return impl_->warning; }
+DType EagleModel::kv_dtype() const { return impl_->target.dtype(); }
+
+std::vector<std::string> EagleModel::warnings() const {
+  std::vector<std::string> warnings;
+  if (!impl_->warning.empty()) warnings.push_back(impl_->warning);
+  if (impl_->num_foreign_embeddings > 0) {
+    warnings.push_back(absl::StrCat(impl_->num_foreign_embeddings,
+                                    " of its embeddings differ from those of its target, which are "
+                                    "used: few drafts stand if it was trained with another one"));
+  }
+  return warnings;
+}
 
 HeadWeight EagleModel::head_weight() const {
   if (!impl_->owns_head()) return impl_->target.head_weight();
@@ -208,8 +223,9 @@ HeadWeight EagleModel::head_weight() const {
           impl_->config.hidden};
 }
 
-absl::StatusOr<Matrix> EagleModel::Forward(const ForwardBatch& batch, const Matrix& features,
-                                           KvCache& cache) {
+absl::StatusOr<EagleNetwork::Prediction> EagleModel::Forward(const ForwardBatch& batch,
+                                                             const Matrix& features,
+                                                             KvCache& cache) {
   SHORTLIST_CHECK(features.rows() == batch.num_tokens() && features.cols() == impl_->config.hidden);
   CheckBatch(impl_->config, impl_->target.dtype(), batch, cache);
   Matrix out;
@@ -217,7 +233,7 @@ absl::StatusOr<Matrix> EagleModel::Forward(const ForwardBatch& batch, const Matr
     out = impl_->Forward(batch, features.floats(), cache);
     return absl::OkStatus();
   }));
-  return out;
+  return Prediction{.scored = out, .features = out};
 }
 
 }  // namespace shortlist

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/thread_pool.h"
@@ -12,6 +14,7 @@
 #include "kernels/matrix.h"
 #include "model/checkpoint/config.h"
 #include "model/decoder.h"
+#include "model/eagle_network.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 
@@ -20,10 +23,9 @@ namespace shortlist {
 /// The network of an EAGLE-1 draft (Li et al. 2024, "EAGLE: Speculative Sampling Requires
 /// Rethinking Feature Uncertainty", section 3): x_i = fc([embedding(t_i+1); f_i]), then decoder
 /// layers, of which the first has no input norm. Its output at position i predicts the target's
-/// feature f_i+1 (the hidden state after the final norm). Embedding and head are the target's.
-///
-/// Same thread rules as Decoder.
-class EagleModel {
+/// feature f_i+1 (the hidden state after the final norm), which the head scores. Embedding and head
+/// are the target's.
+class EagleModel final : public EagleNetwork {
  public:
   /// Loads `source` for `target`, which must outlive this object and whose dtype and weight_dtype
   /// it uses. `quantize` (kInt8, kInt4) quantises this network's linear layers and, if the target
@@ -35,24 +37,26 @@ class EagleModel {
   static absl::StatusOr<std::unique_ptr<EagleModel>> Load(
       const ModelSource& source, const Decoder& target, ThreadPool& pool,
       std::optional<DType> quantize = std::nullopt);
-  ~EagleModel();
+  ~EagleModel() override;
 
   static constexpr int64_t kMaxPaddingRows = 1024;
 
-  /// The configuration in `source`, with the target's vocab_size.
-  const ModelConfig& config() const;
   /// Number of embedding rows in `source` that differ from the target's by more than rounding. The
   /// target's rows are used even so.
   int64_t num_foreign_embeddings() const;
-  /// Checkpoint::warning() of the weights.
-  const std::string& warning() const;
-  /// The head that scores this network's predictions: the target's, or the quantised copy.
-  HeadWeight head_weight() const;
 
-  /// batch: the token at position i is t_i+1. features: [num_tokens, hidden] f32, contiguous, f_i
-  /// from the target or from a previous output of this function. Returns the predicted f_i+1:
-  /// [num_tokens, hidden] f32.
-  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, const Matrix& features, KvCache& cache);
+  /// The configuration in `source`, with the target's vocab_size.
+  const ModelConfig& config() const override;
+  DType kv_dtype() const override;
+  std::span<const int64_t> taps() const override { return {}; }
+  int64_t target_width() const override { return config().hidden; }
+  /// The target's head, or the quantised copy.
+  HeadWeight head_weight() const override;
+  std::shared_ptr<const HeadRows> head_rows() const override { return nullptr; }
+  std::vector<std::string> warnings() const override;
+  absl::StatusOr<Matrix> Fuse(const Matrix& states) override { return states; }
+  absl::StatusOr<Prediction> Forward(const ForwardBatch& batch, const Matrix& features,
+                                     KvCache& cache) override;
 
  private:
   struct Impl;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "kernels/head.h"
@@ -11,6 +12,16 @@
 #include "model/forward_batch.h"
 
 namespace shortlist {
+
+/// States inside a model that a pass returns in addition to its hidden states.
+struct StateTaps {
+  // Layer boundaries, each in [0, num_layers]: b is the residual stream that enters layer b, and
+  // num_layers the one that enters the final norm. In any order.
+  std::span<const int64_t> boundaries;
+  // Out: [num_tokens, boundaries.size() * hidden] f32, a new matrix in host memory. Each row holds
+  // the token's states side by side, in the order of `boundaries`.
+  Matrix states = {};
+};
 
 /// Runs passes of one causal model, and owns what they leave behind for later ones: keys and values
 /// of each slot. The caller tracks which sequence owns which slot.
@@ -25,8 +36,9 @@ class Executor {
   /// Runs the layers over `batch`, stores its keys and values, and returns the hidden states after
   /// the final norm: [num_tokens, hidden] f32, a new matrix in host memory. Token ids are below
   /// vocab_size, positions below context_len, slots below num_slots() (checked invariants). Row t
-  /// does not depend on the rest of the batch, bit for bit.
-  virtual absl::StatusOr<Matrix> Forward(const ForwardBatch& batch) = 0;
+  /// does not depend on the rest of the batch, bit for bit. Fills `taps` unless it is null.
+  virtual absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, StateTaps* taps) = 0;
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch) { return Forward(batch, nullptr); }
 };
 
 /// A causal language model, wherever its layers are computed. The engine, the small-model drafter

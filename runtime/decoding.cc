@@ -139,6 +139,9 @@ absl::Status SketchOptions::Check(const VocabBase& base, int64_t dynamic_rows) c
 
 absl::Status SketchOptions::Open(Models& models, DecodingOptions& decoding) const {
   if (!models.has_draft() || num_rows == 0) return absl::OkStatus();
+  if (const absl::Status status = models.CheckSketch(); !status.ok()) {
+    return rows() > 0 ? status : absl::OkStatus();
+  }
   const bool is_full_head =
       decoding.ladder == nullptr && (decoding.base == nullptr || decoding.base->is_full_head());
   if (is_full_head && !alone) return absl::OkStatus();
@@ -189,7 +192,8 @@ absl::StatusOr<Decoding> Decoding::Create(Models& models, const DecodingOptions&
       SHORTLIST_ASSIGN_OR_RETURN(base, ladder->Base(begins_with_sketch ? 0 : ladder->start()));
     }
     if (base == nullptr) {
-      SHORTLIST_ASSIGN_OR_RETURN(base, VocabBase::FullHead(models.config().vocab_size));
+      SHORTLIST_ASSIGN_OR_RETURN(
+          base, VocabBase::FullHead(models.config().vocab_size, models.head_rows()));
     }
     SHORTLIST_ASSIGN_OR_RETURN(made.vocab,
                                DynamicVocabularyManager::Create(

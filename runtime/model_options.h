@@ -1,8 +1,10 @@
 #ifndef SHORTLIST_RUNTIME_MODEL_OPTIONS_H_
 #define SHORTLIST_RUNTIME_MODEL_OPTIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/dtype.h"
 
@@ -18,6 +20,9 @@ struct ModelOptions {
   std::optional<DType> dtype;           // nullopt: as in the checkpoint
   std::optional<DType> quantize;        // for linear layers and heads; nullopt: not quantised
   std::optional<DType> quantize_draft;  // for the draft; nullopt: same as `quantize`
+  // Layer boundaries of the target that an EAGLE-3 draft reads (StateTaps); nullopt: those that its
+  // file implies (Eagle3Config::FitTarget).
+  std::optional<std::vector<int64_t>> draft_taps;
 };
 
 }  // namespace shortlist

@@ -11,10 +11,14 @@
 #include "draft/model_drafter.h"
 #include "head/head_on_device.h"
 #include "io/model_source.h"
+#include "io/weight_files.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/eagle3_config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
+#include "model/eagle3_model.h"
 #include "model/eagle_model.h"
+#include "model/eagle_network.h"
 #include "model/kv_cache.h"
 #include "runtime/sketch_file.h"
 #include "sketch/sketch.h"
@@ -77,13 +81,29 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
     SHORTLIST_ASSIGN_OR_RETURN(*models->draft_, ModelSource::Open(options.draft));
   }
   SHORTLIST_ASSIGN_OR_RETURN(*models->config_, ReadModelConfig(*models->model_));
-  if (models->has_draft()) {
-    SHORTLIST_ASSIGN_OR_RETURN(*models->draft_config_, ReadModelConfig(*models->draft_));
-  }
+  if (models->has_draft()) SHORTLIST_RETURN_IF_ERROR(models->OpenDraft());
   SHORTLIST_ASSIGN_OR_RETURN(*models->generation_,
                              ReadGenerationConfig(*models->model_, models->config_->vocab_size));
   SHORTLIST_ASSIGN_OR_RETURN(models->tokenizer_, OpenTokenizer(*models->model_));
   return models;
+}
+
+absl::Status Models::OpenDraft() {
+  const absl::StatusOr<WeightFiles> weights = draft_->OpenWeights();
+  if (weights.ok() && IsEagle3(*weights)) {
+    SHORTLIST_ASSIGN_OR_RETURN(Eagle3Config config, ReadEagle3Config(*draft_));
+    SHORTLIST_RETURN_IF_ERROR(config.FitTarget(*config_, options_.draft_taps, draft_->path()));
+    draft_eagle3_ = std::make_unique<Eagle3Config>(std::move(config));
+    return absl::OkStatus();
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(*draft_config_, ReadModelConfig(*draft_));
+  if (!options_.draft_taps) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--draft-taps for ", draft_->path(), ", which is no EAGLE-3 head"));
+}
+
+bool Models::drafts_by_head() const {
+  return draft_eagle3_ != nullptr || draft_config_->is_eagle();
 }
 
 absl::Status Models::Load() {
@@ -107,16 +127,20 @@ absl::Status Models::CheckUnchanged() const {
 }
 
 absl::Status Models::LoadDraft() {
-  const bool is_eagle = draft_config_->is_eagle();
-  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(*model_, *tokenizer_, *draft_, is_eagle));
+  SHORTLIST_RETURN_IF_ERROR(CheckSameTokenizer(*model_, *tokenizer_, *draft_, drafts_by_head()));
   const std::optional<DType> quantize =
       options_.quantize_draft ? options_.quantize_draft : options_.quantize;
-  if (is_eagle) {
-    if (draft_config_->vocab_size < num_ids()) {
-      return absl::FailedPreconditionError(absl::StrCat("draft ", draft_->path(), ": vocab_size ",
-                                                        draft_config_->vocab_size, " is below the ",
-                                                        num_ids(), " ids of ", model_->path()));
-    }
+  const int64_t draft_size =
+      draft_eagle3_ ? draft_eagle3_->layers.vocab_size : draft_config_->vocab_size;
+  if (drafts_by_head() && draft_size < num_ids()) {
+    return absl::FailedPreconditionError(absl::StrCat("draft ", draft_->path(), ": vocab_size ",
+                                                      draft_size, " is below the ", num_ids(),
+                                                      " ids of ", model_->path()));
+  }
+  if (draft_eagle3_) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        draft_eagle_, Eagle3Model::Load(*draft_, *draft_eagle3_, *target_, pool_, quantize));
+  } else if (draft_config_->is_eagle()) {
     SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(*draft_, *target_, pool_, quantize));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,
@@ -128,6 +152,11 @@ absl::Status Models::LoadDraft() {
 
 absl::Status Models::MoveHead() {
   if (device_ == nullptr) return absl::OkStatus();
+  if (const auto rows = head_rows(); rows != nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("--device cuda: ", draft_->path(), " has rows for ", rows->size(), " of ",
+                     rows->vocab_size(), " tokens; such a head is scored on the CPU"));
+  }
   absl::StatusOr<std::shared_ptr<const HeadOnDevice>> head = device_->Copy(draft_head());
   if (!head.ok()) return Prefixed("--device cuda", head.status());
   device_head_ = *std::move(head);
@@ -152,10 +181,15 @@ std::vector<TokenId> Models::stop_token_ids() const {
   return ids;
 }
 
+std::shared_ptr<const HeadRows> Models::head_rows() const {
+  return draft_eagle3_ ? draft_eagle3_->head_rows : nullptr;
+}
+
 VocabTarget Models::vocab_target() const {
   return {.vocab_size = config_->vocab_size,
           .fingerprint = tokenizer_->Fingerprint(),
-          .num_rows = draft_config_->is_eagle() ? config_->vocab_size : draft_config_->vocab_size,
+          .num_rows = drafts_by_head() ? config_->vocab_size : draft_config_->vocab_size,
+          .head_rows = head_rows(),
           .spelling = [this](TokenId id) { return tokenizer_->Spelling(id); },
           .num_spelled = tokenizer_->size()};
 }
@@ -181,14 +215,16 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
 int64_t Models::kv_slot_bytes() const {
   int64_t bytes = target_->slot_bytes();
   if (draft_decoder_) bytes += draft_decoder_->slot_bytes();
-  if (draft_eagle_) bytes += KvCache::SlotBytes(draft_eagle_->config(), target_->dtype());
+  if (draft_eagle_) {
+    bytes += KvCache::SlotBytes(draft_eagle_->config(), draft_eagle_->kv_dtype());
+  }
   return bytes;
 }
 
 absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slots) {
   SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);
   if (draft_eagle_) {
-    return EagleDrafter::Create(*draft_eagle_, *target_, num_slots, num_ids(), pool_, device_head_);
+    return EagleDrafter::Create(*draft_eagle_, num_slots, num_ids(), pool_, device_head_);
   }
   return ModelDrafter::Create(*draft_decoder_, num_slots, num_ids(), pool_, device_head_);
 }
@@ -198,15 +234,14 @@ std::vector<std::string> Models::warnings() const {
   for (const Decoder* const decoder : {target_.get(), draft_decoder_.get()}) {
     if (decoder != nullptr && !decoder->warning().empty()) warnings.push_back(decoder->warning());
   }
-  if (draft_eagle_ && !draft_eagle_->warning().empty()) {
-    warnings.push_back(draft_eagle_->warning());
+  if (draft_eagle_) {
+    for (const std::string& warning : draft_eagle_->warnings()) {
+      warnings.push_back(absl::StrCat("--draft ", draft_->path(), ": ", warning));
+    }
   }
-  const int64_t count = draft_eagle_ ? draft_eagle_->num_foreign_embeddings() : 0;
-  if (count > 0) {
-    warnings.push_back(absl::StrCat("--draft ", draft_->path(), ": ", count,
-                                    " of its embeddings differ from those of ", model_->path(),
-                                    ", which are used: few drafts stand if it was trained with "
-                                    "another target"));
+  if (draft_eagle3_ && draft_eagle3_->d2t_holds_ids) {
+    warnings.push_back(absl::StrCat("--draft ", draft_->path(),
+                                    ": its d2t holds token ids, where the format has offsets"));
   }
   return warnings;
 }
@@ -216,8 +251,21 @@ HeadWeight Models::draft_head() const {
   return draft_eagle_ ? draft_eagle_->head_weight() : draft_decoder_->head_weight();
 }
 
+absl::Status Models::CheckSketch() const {
+  const std::shared_ptr<const HeadRows> rows = head_rows();
+  if (rows == nullptr) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("--sketch: ", draft_->path(), " has rows for ", rows->size(), " of ",
+                   rows->vocab_size(), " tokens; sketches are of heads with a row for each"));
+}
+
 absl::StatusOr<std::shared_ptr<const Sketch>> Models::OpenSketch(const std::string& path) {
   const HeadWeight head = draft_head();
+  if (const auto rows = head_rows(); rows != nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("--sketch: ", draft_->path(), " has rows for ", rows->size(), " of ",
+                     rows->vocab_size(), " tokens; sketches are of heads with a row for each"));
+  }
   const int64_t num_rows = num_sketched_rows();
   absl::StatusOr<SketchBasis> basis;
   if (path.empty()) {

@@ -19,14 +19,16 @@ namespace shortlist {
 class BaseLadder;
 class ChainDrafter;
 class Decoder;
-class EagleModel;
+class EagleNetwork;
 class HeadDevice;
 class HeadOnDevice;
+class HeadRows;
 class ModelSource;
 class Sketch;
 class ThreadPool;
 class Tokenizer;
 class VocabBase;
+struct Eagle3Config;
 struct GenerationConfig;
 struct ModelConfig;
 struct SamplingDefaults;
@@ -44,7 +46,7 @@ class Models {
   /// Reads the weights; call once. Returns InvalidArgument for a target that is a draft head, or a
   /// model without LM head. Returns FailedPrecondition for a draft with another tokenizer (with
   /// both fingerprints) or too few ids. Also returns errors of OpenTokenizer, Decoder::Load,
-  /// EagleModel::Load, HeadDevice::Copy and CheckUnchanged.
+  /// EagleModel::Load, Eagle3Model::Load, HeadDevice::Copy and CheckUnchanged.
   absl::Status Load();
   /// Returns Unavailable with a file of the directories that changed since Open(): data read before
   /// and after the change may belong to two models.
@@ -53,6 +55,8 @@ class Models {
   const ModelSource& model() const { return *model_; }
   const ModelSource& draft() const { return *draft_; }  // without files: there is no draft
   bool has_draft() const { return !options_.draft.empty(); }
+  /// The EAGLE-3 head that the draft is; null: it is none.
+  const Eagle3Config* eagle3() const { return draft_eagle3_.get(); }
   const ModelConfig& config() const { return *config_; }  // the target's
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   /// Sampling defaults of the target's generation_config.json.
@@ -64,6 +68,8 @@ class Models {
   /// emitted.
   int64_t num_ids() const;
 
+  /// The tokens that have a row in the draft's head; null: all of them.
+  std::shared_ptr<const HeadRows> head_rows() const;
   /// The properties that a vocabulary list must match.
   VocabTarget vocab_target() const;
   /// Returns the base that `options` describe for this target. Errors begin with "--vocab".
@@ -86,18 +92,25 @@ class Models {
   absl::StatusOr<std::unique_ptr<ChainDrafter>> NewDrafter(int64_t num_slots);
   /// The head that scores the draft, its own or the target's. Precondition: has_draft().
   HeadWeight draft_head() const;
-  /// Rows of the draft's head that a sketch represents: those of tokens.
+  /// Rows of the draft's head that a sketch represents: those of tokens. Precondition: head_rows()
+  /// is null.
   int64_t num_sketched_rows() const;
+  /// Returns Unimplemented if the draft's head has no rows for some tokens: no sketch is made of
+  /// such a head. Precondition: has_draft().
+  absl::Status CheckSketch() const;
   /// Opens a sketch of the draft's head with the basis in the file at `path`. Empty `path`: the
   /// best basis for the head alone, independent of hidden states. Returns errors of ReadSketchFile,
-  /// SketchBasis::Fit and Sketch::Create, prefixed with the path or "--sketch-rows". Precondition:
-  /// has_draft().
+  /// SketchBasis::Fit and Sketch::Create, prefixed with the path or "--sketch-rows", and of
+  /// CheckSketch. Precondition: has_draft().
   absl::StatusOr<std::shared_ptr<const Sketch>> OpenSketch(const std::string& path);
 
  private:
   Models(const ModelOptions& options, ThreadPool& pool);
 
+  absl::Status OpenDraft();
   absl::Status LoadDraft();
+  /// True if the draft is an EAGLE head, which runs with this target only.
+  bool drafts_by_head() const;
   absl::Status MoveHead();
 
   const ModelOptions options_;
@@ -105,12 +118,13 @@ class Models {
   // Never null.
   const std::unique_ptr<ModelSource> model_, draft_;
   const std::unique_ptr<ModelConfig> config_;
-  const std::unique_ptr<ModelConfig> draft_config_;  // valid only with a draft
+  const std::unique_ptr<ModelConfig> draft_config_;  // valid only with a draft, not an EAGLE-3 head
+  std::unique_ptr<Eagle3Config> draft_eagle3_;       // null: the draft is no EAGLE-3 head
   const std::unique_ptr<GenerationConfig> generation_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<Decoder> draft_decoder_;  // at most one of the two drafts is set
-  std::unique_ptr<EagleModel> draft_eagle_;
+  std::unique_ptr<EagleNetwork> draft_eagle_;
   std::shared_ptr<const HeadDevice> device_;         // null: the CPU
   std::shared_ptr<const HeadOnDevice> device_head_;  // the draft's head on it; null: none
 };

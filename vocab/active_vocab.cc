@@ -15,11 +15,15 @@ namespace shortlist {
 
 namespace {
 
-absl::Status CheckVocabSize(int64_t vocab_size) {
+absl::Status CheckVocabSize(int64_t vocab_size, const HeadRows* head_rows) {
   constexpr int64_t kMaxVocabSize = std::numeric_limits<int32_t>::max();
-  if (vocab_size >= 1 && vocab_size <= kMaxVocabSize) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("vocab_size ", vocab_size, " not in [1, ", kMaxVocabSize, "]"));
+  if (vocab_size < 1 || vocab_size > kMaxVocabSize) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vocab_size ", vocab_size, " not in [1, ", kMaxVocabSize, "]"));
+  }
+  if (head_rows == nullptr || head_rows->vocab_size() == vocab_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "vocab_size ", vocab_size, " for head rows of a vocabulary of ", head_rows->vocab_size()));
 }
 
 uint64_t NextSerial() {
@@ -29,20 +33,24 @@ uint64_t NextSerial() {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::FullHead(int64_t vocab_size) {
-  SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size));
+absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::FullHead(
+    int64_t vocab_size, std::shared_ptr<const HeadRows> head_rows) {
+  SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size, head_rows.get()));
   std::shared_ptr<VocabBase> base(new VocabBase);
   base->is_full_head_ = true;
   base->vocab_size_ = vocab_size;
+  base->head_rows_ = std::move(head_rows);
   return base;
 }
 
 absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(
     std::span<const TokenId> ids, int64_t vocab_size,
-    std::span<const std::vector<TokenId>> successors, int64_t max_successors) {
-  SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size));
+    std::span<const std::vector<TokenId>> successors, int64_t max_successors,
+    std::shared_ptr<const HeadRows> head_rows) {
+  SHORTLIST_RETURN_IF_ERROR(CheckVocabSize(vocab_size, head_rows.get()));
   std::shared_ptr<VocabBase> base(new VocabBase);
   base->vocab_size_ = vocab_size;
+  base->head_rows_ = std::move(head_rows);
   base->row_of_.assign(vocab_size, -1);
   for (size_t i = 0; i < ids.size(); ++i) {
     const int32_t id = Raw(ids[i]);
@@ -59,6 +67,10 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> VocabBase::Create(
   base->ids_.reserve(ids.size());
   for (int32_t id = 0; id < vocab_size; ++id) {
     if (base->row_of_[id] < 0) continue;
+    if (!base->HasHeadRow(TokenId{id})) {
+      base->row_of_[id] = -1;
+      continue;
+    }
     base->row_of_[id] = static_cast<int32_t>(base->ids_.size());
     base->ids_.push_back(id);
   }
@@ -90,7 +102,7 @@ absl::Status VocabBase::KeepSuccessors(std::span<const std::vector<TokenId>> suc
             absl::StrCat("successors[", last, "]: token id ", Raw(id), " repeated"));
       }
       const bool has_room = std::ssize(successors_) - begin < max;
-      if (has_room && RowOf(id) < 0) successors_.push_back(Raw(id));
+      if (has_room && RowOf(id) < 0 && HasHeadRow(id)) successors_.push_back(Raw(id));
     }
     successors_begin_.push_back(std::ssize(successors_));
     max_successors_ = std::max(max_successors_, std::ssize(successors_) - begin);
@@ -124,6 +136,7 @@ ActiveVocab::ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base
   dynamic_row_.reserve(dynamic.size());
   for (const int32_t id : dynamic) {
     SHORTLIST_CHECK(id >= 0 && id < base_->vocab_size() && base_->RowOf(TokenId{id}) < 0);
+    SHORTLIST_CHECK(base_->HasHeadRow(TokenId{id}));
     const bool is_new = dynamic_row_.emplace(id, static_cast<int32_t>(rows_.size())).second;
     SHORTLIST_CHECK(is_new);
     rows_.push_back(id);

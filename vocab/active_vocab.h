@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "vocab/head_rows.h"
 #include "vocab/row_source.h"
 
 namespace shortlist {
@@ -25,25 +26,42 @@ class VocabBase {
   /// `successors`: [vocab_size], or empty: for each token the tokens that follow it, most likely
   /// first, distinct and in range (else InvalidArgument). The first `max_successors` of each that
   /// are not in `ids` are kept.
+  ///
+  /// `head_rows`: the tokens that have a row in the head; null: all. Ids and successors without a
+  /// row are left out. InvalidArgument for head rows of another vocab_size.
   static absl::StatusOr<std::shared_ptr<const VocabBase>> Create(
       std::span<const TokenId> ids, int64_t vocab_size,
-      std::span<const std::vector<TokenId>> successors = {}, int64_t max_successors = 0);
+      std::span<const std::vector<TokenId>> successors = {}, int64_t max_successors = 0,
+      std::shared_ptr<const HeadRows> head_rows = nullptr);
 
-  /// Returns the base that represents all rows of a head. Row numbers are token ids; the base has
-  /// no ids of its own and no dynamic part. InvalidArgument for a vocab_size outside [1, 2^31).
-  static absl::StatusOr<std::shared_ptr<const VocabBase>> FullHead(int64_t vocab_size);
+  /// Returns the base that represents all rows of a head, in ascending order of token ids. Row
+  /// numbers are token ids if all tokens have a row. The base has no ids of its own and no dynamic
+  /// part. InvalidArgument for a vocab_size outside [1, 2^31), or head rows of another one.
+  static absl::StatusOr<std::shared_ptr<const VocabBase>> FullHead(
+      int64_t vocab_size, std::shared_ptr<const HeadRows> head_rows = nullptr);
 
   bool is_full_head() const { return is_full_head_; }
   int64_t vocab_size() const { return vocab_size_; }
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
+  /// Number of rows that a draft step scores for this base alone: size(), or all of the full head.
+  int64_t num_rows() const {
+    if (!is_full_head_) return size();
+    return head_rows_ != nullptr ? head_rows_->size() : vocab_size_;
+  }
+  /// Null: every token has a row in the head.
+  const std::shared_ptr<const HeadRows>& head_rows() const { return head_rows_; }
+  /// True if the head has a row for `id`, in [0, vocab_size): only then can it be active.
+  bool HasHeadRow(TokenId id) const { return head_rows_ == nullptr || head_rows_->RowOf(id) >= 0; }
   /// The largest id or successor: a head must have a row for it. -1 if there is none, and for the
   /// full head, which fits any head.
   int32_t largest_id() const { return largest_id_; }
   /// [size] ascending; row s holds ids()[s].
   std::span<const int32_t> ids() const { return ids_; }
-  /// Returns the row of `id`, -1 if it has none. `id` in [0, vocab_size). The full head has all
-  /// ids.
-  int32_t RowOf(TokenId id) const { return is_full_head_ ? Raw(id) : row_of_[Raw(id)]; }
+  /// Returns the row of `id`, -1 if it has none. `id` in [0, vocab_size).
+  int32_t RowOf(TokenId id) const {
+    if (!is_full_head_) return row_of_[Raw(id)];
+    return head_rows_ != nullptr ? head_rows_->RowOf(id) : Raw(id);
+  }
 
   /// Returns the ids to score after the token `last` in addition to the base: distinct ids outside
   /// the base, most likely first, at most max_successors(). `last` in [0, vocab_size).
@@ -58,6 +76,7 @@ class VocabBase {
 
   bool is_full_head_ = false;
   int64_t vocab_size_ = 0;
+  std::shared_ptr<const HeadRows> head_rows_;
   std::vector<int32_t> ids_;
   std::vector<int32_t> row_of_;  // [vocab_size]; empty for the full head
   int32_t largest_id_ = -1;
@@ -74,15 +93,15 @@ class VocabBase {
 /// A request scores more rows after these: its own tail, and the base's successors of its last
 /// token.
 ///
-/// The full head is a snapshot too: it has no rows of its own, all tokens are active, and rows are
-/// token ids.
+/// The full head is a snapshot too: it has no rows of its own, and all tokens with a row in the
+/// head are active (VocabBase::FullHead).
 class ActiveVocab {
  public:
   /// Returns the full head of a vocabulary of `vocab_size` in [1, 2^31).
   static std::shared_ptr<const ActiveVocab> FullHead(int64_t vocab_size);
 
-  /// `dynamic`: the shared part in row order; disjoint from `base`, distinct, in range (checked
-  /// invariants).
+  /// `dynamic`: the shared part in row order; disjoint from `base`, distinct, in range, and with
+  /// rows in the head (checked invariants).
   ActiveVocab(uint64_t version, std::shared_ptr<const VocabBase> base,
               std::vector<int32_t> dynamic);
 
@@ -98,9 +117,11 @@ class ActiveVocab {
   /// [size] token id of each row; empty for the full head.
   std::span<const int32_t> rows() const { return rows_; }
 
-  /// `row` in [0, size); for the full head a token id.
+  /// `row` in [0, size); for the full head in [0, base()->num_rows()).
   TokenId ToTokenId(DraftId row) const {
-    return TokenId{is_full_head() ? Raw(row) : rows_[Raw(row)]};
+    if (!is_full_head()) return TokenId{rows_[Raw(row)]};
+    const HeadRows* const head_rows = base_->head_rows().get();
+    return TokenId{head_rows != nullptr ? head_rows->ids()[Raw(row)] : Raw(row)};
   }
   /// Returns the row of `id`, nullopt if it is not active. `id` in [0, vocab_size). O(1).
   std::optional<DraftId> Find(TokenId id) const;

@@ -10,6 +10,29 @@
 
 namespace shortlist {
 
+namespace {
+
+/// Drops the ids that have no row in the draft's head, so that each size is a number of rows.
+absl::Status KeepHeadRows(const VocabTarget& target, const std::string& path, VocabList& list) {
+  if (target.head_rows == nullptr) return absl::OkStatus();
+  const auto has_none = [&](TokenId id) { return target.head_rows->RowOf(id) < 0; };
+  if (!list.counts.empty()) {
+    std::vector<int64_t> counts;
+    for (size_t i = 0; i < list.ids.size(); ++i) {
+      if (!has_none(list.ids[i])) counts.push_back(list.counts[i]);
+    }
+    list.counts = std::move(counts);
+  }
+  std::erase_if(list.ids, has_none);
+  std::erase_if(list.pinned, has_none);
+  if (!list.ids.empty() || !list.pinned.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, ": none of its tokens has a row in the draft's head, which has rows for ",
+                   target.head_rows->size(), " of ", target.head_rows->vocab_size(), " tokens"));
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::Create(VocabOptions options,
                                                                      VocabList list,
                                                                      const VocabTarget& target) {
@@ -18,6 +41,7 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::Create(VocabOption
     return absl::InvalidArgumentError(absl::StrCat(options.custom_vocab_path, ": ", why...));
   };
   if (!list.ranked) return refuse("auto needs a list in rank order");
+  SHORTLIST_RETURN_IF_ERROR(KeepHeadRows(target, options.custom_vocab_path, list));
   std::shared_ptr<BaseLadder> ladder(new BaseLadder(std::move(options), std::move(list), target));
   const VocabList& of = ladder->list_;
 
@@ -28,29 +52,34 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::Create(VocabOption
     if (!is_pinned[Raw(id)]) order.push_back(id);
   }
   const int64_t num_ids = std::ssize(order);
+  const int64_t head_size = target.head_rows != nullptr ? target.head_rows->size() : of.vocab_size;
   const VocabOptions& bounds = ladder->options_;
   const int64_t least = std::max(bounds.min_rows.value_or(std::min(kDefaultMinRows, num_ids)),
                                  std::max<int64_t>(std::ssize(of.pinned), 1));
-  const int64_t most = bounds.max_rows.value_or(of.vocab_size);
+  const int64_t most = bounds.max_rows.value_or(head_size);
   if (least > num_ids || least > most) {
     return absl::InvalidArgumentError(absl::StrCat(bounds.custom_vocab_path, ": auto from ", least,
                                                    " rows, of ", num_ids, " ids and at most ", most,
                                                    " rows"));
   }
-  ladder->ends_with_full_head_ = most >= of.vocab_size;
+  ladder->ends_with_full_head_ = most >= head_size;
   const int64_t most_ids = std::min(num_ids, most);
   for (double rows = static_cast<double>(least); rows < 0.85 * static_cast<double>(most_ids);
        rows *= std::sqrt(2.0)) {
     ladder->rows_.push_back(std::llround(rows));
   }
-  if (!ladder->ends_with_full_head_ || most_ids < of.vocab_size) {
+  if (!ladder->ends_with_full_head_ || most_ids < head_size) {
     ladder->rows_.push_back(most_ids);
   }
   const size_t num_bases = ladder->rows_.size();
-  if (ladder->ends_with_full_head_) ladder->rows_.push_back(of.vocab_size);
+  if (ladder->ends_with_full_head_) ladder->rows_.push_back(head_size);
 
-  // Ids that no base contains: only the full head has them, if there is one.
+  // Ids that no base contains: only the full head has them, if there is one, and if it does.
   ladder->first_size_.assign(of.vocab_size, static_cast<uint8_t>(num_bases));
+  for (int32_t id = 0; target.head_rows != nullptr && id < of.vocab_size; ++id) {
+    if (target.head_rows->RowOf(TokenId{id}) >= 0) continue;
+    ladder->first_size_[id] = static_cast<uint8_t>(ladder->rows_.size());
+  }
   size_t size = 0;
   for (int64_t i = 0; i < most_ids; ++i) {
     while (i >= ladder->rows_[size]) ++size;
@@ -74,7 +103,7 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> BaseLadder::WithoutList(int64_
 
 absl::StatusOr<std::shared_ptr<const VocabBase>> BaseLadder::Base(size_t size) const {
   if (ends_with_full_head_ && size + 1 == rows_.size()) {
-    return VocabBase::FullHead(list_.vocab_size);
+    return VocabBase::FullHead(list_.vocab_size, target_.head_rows);
   }
   if (size == 0 && least_ != nullptr) return least_;
   VocabOptions sized = options_;

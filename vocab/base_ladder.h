@@ -33,7 +33,8 @@ class BaseLadder {
   /// Returns a ladder of the empty base and the full head.
   static absl::StatusOr<std::shared_ptr<const BaseLadder>> WithoutList(int64_t vocab_size);
 
-  /// Rows of each size, rising. The full head has as many as the target's vocabulary.
+  /// Rows of each size, rising; of the full head, all that it has. Ids without a row in the head
+  /// (VocabTarget::head_rows) do not count.
   std::span<const int64_t> rows() const { return rows_; }
   /// Index of the initial size: the largest, which loses nothing before there are measurements.
   size_t start() const { return rows_.size() - 1; }

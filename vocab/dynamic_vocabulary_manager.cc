@@ -59,7 +59,7 @@ struct DynamicVocabularyManager::State {
 };
 
 bool DynamicVocabularyManager::State::Touch(int32_t id) {
-  if (base->RowOf(TokenId{id}) >= 0) return false;
+  if (base->RowOf(TokenId{id}) >= 0 || !base->HasHeadRow(TokenId{id})) return false;
   if (const auto it = entries.find(id); it != entries.end()) {
     Entry& entry = it->second;
     const bool is_evictable = evictable.erase(entry) > 0;
@@ -184,7 +184,7 @@ absl::Status DynamicVocabularyManager::ReplaceBase(std::shared_ptr<const VocabBa
   state.evictable.clear();
   for (const int32_t id : state.ids) {
     const auto it = state.entries.find(id);
-    if (state.base->RowOf(TokenId{id}) >= 0) {
+    if (state.base->RowOf(TokenId{id}) >= 0 || !state.base->HasHeadRow(TokenId{id})) {
       state.entries.erase(it);
       continue;
     }

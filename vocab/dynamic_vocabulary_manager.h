@@ -54,8 +54,9 @@ class DynamicVocabularyManager {
   /// Adds ids to the dynamic part; ids already active only become recent. Beyond capacity the least
   /// recently used id is evicted; among equally old ones (those of one call) the least frequent,
   /// then the one that entered first. Pinned ids are never evicted; if all are pinned, the new id
-  /// is not added. An id's frequency is how often it was named since it entered. OutOfRange for an
-  /// id outside [0, vocab_size): nothing is changed then.
+  /// is not added. Nor is an id without a row in the head (VocabBase::HasHeadRow). An id's
+  /// frequency is how often it was named since it entered. OutOfRange for an id outside [0,
+  /// vocab_size): nothing is changed then.
   absl::Status Add(std::span<const TokenId> ids);
 
   /// Learns from one verification. `emitted`: the tokens that the target emitted (accepted and
@@ -75,7 +76,8 @@ class DynamicVocabularyManager {
   int64_t ActiveSize() const { return Active()->size(); }
 
   /// Replaces the fixed part while requests run. Dynamic ids that are in the new base leave the
-  /// dynamic part; the others keep their order. InvalidArgument if the base is null or vocab_size
+  /// dynamic part, and so do those without a row in its head; the others keep their order.
+  /// InvalidArgument if the base is null or vocab_size
   /// differs.
   absl::Status ReplaceBase(std::shared_ptr<const VocabBase> base);
 

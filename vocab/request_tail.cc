@@ -17,7 +17,8 @@ int64_t RequestTail::Add(std::span<const TokenId> ids, const ActiveVocab& active
   std::vector<int32_t> newest;
   std::unordered_set<int32_t> seen;
   for (auto id = ids.rbegin(); id != ids.rend() && std::ssize(newest) < most; ++id) {
-    if (!active.Contains(*id) && seen.insert(Raw(*id)).second) newest.push_back(Raw(*id));
+    const bool may_enter = !active.Contains(*id) && active.base()->HasHeadRow(*id);
+    if (may_enter && seen.insert(Raw(*id)).second) newest.push_back(Raw(*id));
   }
   std::reverse(newest.begin(), newest.end());
 

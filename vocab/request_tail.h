@@ -19,7 +19,8 @@ class RequestTail {
  public:
   explicit RequestTail(int64_t capacity) : capacity_(capacity) {}
 
-  /// Calls Reconcile, then adds the ids that are neither in `active` nor in the tail. Ids already
+  /// Calls Reconcile, then adds the ids that are neither in `active` nor in the tail. Ids without a
+  /// row in the head (VocabBase::HasHeadRow) are ignored. Ids already
   /// in the tail become recent and keep the earlier RowSource of the two. If not all ids fit, the
   /// last ones stay. `budget`: maximum number of rows of `source`; beyond it a new id takes the
   /// least recently added of them. Ids are in [0, active.vocab_size()). Adds nothing to the full

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "nlohmann/json_fwd.hpp"
+#include "vocab/head_rows.h"
 
 namespace shortlist {
 
@@ -65,7 +67,10 @@ using TokenSpelling = std::function<std::string_view(TokenId)>;
 struct VocabTarget {
   int64_t vocab_size = 0;   // 0: unknown
   std::string fingerprint;  // empty: not checked
-  int64_t num_rows = 0;     // ids with a row in the draft's head; 0: all of them
+  // Of the draft's head: ids below this have a row in it; 0: all of them.
+  int64_t num_rows = 0;
+  // The tokens that have a row in it; null: all.
+  std::shared_ptr<const HeadRows> head_rows = nullptr;
   // For the ids in [0, num_spelled). Null: unknown; a list then fits by its `fingerprint` alone.
   TokenSpelling spelling;
   int64_t num_spelled = 0;

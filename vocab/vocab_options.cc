@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -112,10 +113,15 @@ absl::StatusOr<std::vector<TokenId>> TakeFromList(const VocabOptions& options,
 
 absl::Status CheckRows(const VocabOptions& options, const VocabBase& base,
                        const VocabTarget& target) {
-  if (target.num_rows == 0 || base.largest_id() < target.num_rows) return absl::OkStatus();
   const std::string origin = options.custom_vocab_path.empty()
                                  ? absl::StrCat("static_vocab_ratio ", options.static_vocab_ratio)
                                  : options.custom_vocab_path;
+  if (target.head_rows != nullptr && base.size() == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        origin, ": none of its tokens has a row in the draft's head, which has rows for ",
+        target.head_rows->size(), " of ", target.head_rows->vocab_size(), " tokens"));
+  }
+  if (target.num_rows == 0 || base.largest_id() < target.num_rows) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(origin, ": token id ", base.largest_id(),
                                                     " has no row in the draft's head, which has ",
                                                     target.num_rows, ": take fewer ids"));
@@ -261,22 +267,25 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag) {
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
-  if (!options.use_static_vocab) return VocabBase::FullHead(target.vocab_size);
+  if (!options.use_static_vocab) return VocabBase::FullHead(target.vocab_size, target.head_rows);
   if (constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
       target.vocab_size < 1 || target.vocab_size > kMax) {
     return absl::InvalidArgumentError(
         absl::StrCat("vocab_size ", target.vocab_size, " not in [1, ", kMax, "]"));
   }
 
-  if (options.empty) return VocabBase::Create({}, target.vocab_size);
+  const auto create = [&target](std::span<const TokenId> ids) {
+    return VocabBase::Create(ids, target.vocab_size, /*successors=*/{}, /*max_successors=*/0,
+                             target.head_rows);
+  };
+  if (options.empty) return create({});
   SHORTLIST_CHECK(!options.names_list());
   SHORTLIST_ASSIGN_OR_RETURN(
       const int64_t num_rows,
       NumRows("static_vocab_ratio", options.static_vocab_ratio, target.vocab_size));
   std::vector<TokenId> ids;
   for (int32_t id = 0; id < num_rows; ++id) ids.push_back(TokenId{id});
-  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
-                             VocabBase::Create(ids, target.vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base, create(ids));
   SHORTLIST_RETURN_IF_ERROR(CheckRows(options, *base, target));
   return base;
 }
@@ -305,9 +314,9 @@ absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOpti
     return absl::InvalidArgumentError(
         absl::StrCat("successors ", max_successors, " not in [1, ", list.vocab_size, "]"));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(
-      std::shared_ptr<const VocabBase> base,
-      VocabBase::Create(*taken, list.vocab_size, list.successors, max_successors));
+  SHORTLIST_ASSIGN_OR_RETURN(std::shared_ptr<const VocabBase> base,
+                             VocabBase::Create(*taken, list.vocab_size, list.successors,
+                                               max_successors, target.head_rows));
   SHORTLIST_RETURN_IF_ERROR(CheckRows(options, *base, target));
   return base;
 }

@@ -54,8 +54,9 @@ absl::StatusOr<VocabOptions> ParseVocabFlag(const std::string& flag);
 
 /// Returns the base that `options` describe, VocabBase::FullHead for the full head. A ratio without
 /// a list selects the first floor(ratio * vocab_size) ids; no id at all is InvalidArgument.
-/// FailedPrecondition names file, id and rows if a selected id or successor has no row in the
-/// draft's head. Precondition: !options.names_list(); OpenVocabBase() (vocab/formats) reads lists.
+/// FailedPrecondition names file, id and rows if a selected id or successor is at or above
+/// target.num_rows, or if none of the selected ids is in target.head_rows; the ids that are not are
+/// left out. Precondition: !options.names_list(); OpenVocabBase() (vocab/formats) reads lists.
 absl::StatusOr<std::shared_ptr<const VocabBase>> SelectVocabBase(const VocabOptions& options,
                                                                  const VocabTarget& target);
 

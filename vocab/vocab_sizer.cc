@@ -37,8 +37,7 @@ void VocabSizer::Take(std::shared_ptr<const BaseLadder> ladder) {
     options.start = ladder_->start();
     options.ends_with_full_head = ladder_->ends_with_full_head();
     for (size_t size = 0; size < options.rows.size(); ++size) {
-      const int64_t rows = base_->is_full_head() ? base_->vocab_size() : base_->size();
-      if (options.rows[size] == rows) options.start = size;
+      if (options.rows[size] == base_->num_rows()) options.start = size;
     }
     options.waits = awaits_sketch_ && !ladder_->has_list();
     // Without a list the other size is the full head, at which drafting is slow.

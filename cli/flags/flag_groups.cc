@@ -1,10 +1,13 @@
 #include "cli/flags/flag_groups.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/flags/flag_kinds.h"
 
 namespace shortlist {
@@ -122,6 +125,23 @@ void AddDraftFlags(CLI::App& command, RunFlags& flags) {
       ->default_str("on");
 }
 
+/// Parses layer boundaries, separated by commas.
+std::vector<int64_t> ParseTaps(const std::string& text) {
+  constexpr int64_t kMost = 1024;
+  constexpr size_t kMostTaps = 64;
+  std::vector<int64_t> taps;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    const std::optional<int64_t> tap = ParseNumber<int64_t>(part);
+    if (!tap || *tap < 0 || *tap > kMost || taps.size() == kMostTaps) {
+      RefuseFlag("--draft-taps", text,
+                 absl::StrCat("[0, ", kMost, "], 1 to ", kMostTaps,
+                              " layer boundaries separated by commas"));
+    }
+    taps.push_back(*tap);
+  }
+  return taps;
+}
+
 }  // namespace
 
 CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string& model_names) {
@@ -138,9 +158,16 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string
             flags.decoding.copies_alone = draft == "suffix";
             flags.models.draft = flags.decoding.copies_alone ? "" : draft;
           },
-          "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 head for it; suffix: "
-          "no model, --suffix-drafts alone")
+          "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 or EAGLE-3 head for "
+          "it; suffix: no model, --suffix-drafts alone")
       ->type_name("DIR|suffix");
+  command
+      .add_option_function<std::string>(
+          "--draft-taps",
+          [&flags](const std::string& text) { flags.models.draft_taps = ParseTaps(text); },
+          "Layer boundaries of the target that an EAGLE-3 head reads: N enters layer N, from 0; "
+          "default: as its file says, else 2, n / 2 and n - 3 of n layers")
+      ->type_name("N,N,...");
   AddVocabFlags(command, flags);
   AddSketchFlags(command, flags);
   AddDraftFlags(command, flags);

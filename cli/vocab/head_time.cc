@@ -21,11 +21,12 @@ namespace {
 class Caller {
  public:
   static absl::StatusOr<Caller> Create(Models& models, const HeadCall& call) {
-    SHORTLIST_ASSIGN_OR_RETURN(
-        PrunedHead head,
-        PrunedHead::Create(models.draft_head(),
-                           std::min(models.num_ids(), models.draft_head().vocab_size),
-                           models.pool()));
+    const std::shared_ptr<const HeadRows> rows = models.head_rows();
+    const HeadWeight weight = models.draft_head();
+    const int64_t num_rows = rows != nullptr ? rows->NumBelow(models.num_ids())
+                                             : std::min(models.num_ids(), weight.vocab_size);
+    SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
+                               PrunedHead::Create(weight, num_rows, models.pool(), rows));
     return Caller(models, call, std::move(head));
   }
 
@@ -48,13 +49,13 @@ class Caller {
     if (call.sketch != nullptr) sketch_.emplace(call.sketch, call.num_sketch_rows, models.pool());
     if (active_->is_full_head()) return;
     // Any ids outside the base, scattered as such rows are in practice.
-    const int64_t num_ids = std::min(models.num_ids(), models.draft_head().vocab_size);
+    const int64_t num_ids = std::min(models.num_ids(), head_.vocab_size());
     const int64_t stride = std::max<int64_t>(num_ids / std::max<int64_t>(call.num_own_rows, 1), 1);
     for (int64_t first = 0; first < stride; ++first) {
       for (int64_t id = first; id < num_ids; id += stride) {
         if (std::ssize(own_rows_) == call.num_own_rows) return;
         const TokenId token{static_cast<int32_t>(id)};
-        if (!active_->Contains(token)) own_rows_.push_back(Raw(token));
+        if (!active_->Contains(token) && head_.Scores(token)) own_rows_.push_back(Raw(token));
       }
     }
   }

@@ -44,6 +44,7 @@ absl::Status MakeSketch(const SketchFlags& flags, std::ostream& out) {
   if (flags.out.empty()) return absl::InvalidArgumentError("--out an empty name of a file");
   SHORTLIST_RETURN_IF_ERROR(CheckOutputs({{"--out", flags.out}}, FilesOf(flags.run)));
   SHORTLIST_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Open(flags.run));
+  SHORTLIST_RETURN_IF_ERROR(session->models().CheckSketch());
   DecodingOptions decoding = session->decoding();
   decoding.ladder = nullptr;
   decoding.base = nullptr;  // the full head: a choice of rows must not affect the states

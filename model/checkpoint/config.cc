@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "io/quote.h"
-#include "io/weight_files.h"
 #include "model/checkpoint/config_fields.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/checkpoint/other_models.h"
@@ -68,10 +67,10 @@ constexpr std::array kNeutralFields = {
 
 using Architecture = ModelConfig::Architecture;
 
-constexpr std::array kArchitectures = {Architecture::kLlama,      Architecture::kMistral,
-                                       Architecture::kQwen2,      Architecture::kQwen3,
-                                       Architecture::kGemma,      Architecture::kGemma3,
-                                       Architecture::kLlamaEagle, Architecture::kQwen2Eagle};
+constexpr std::array kArchitectures = {
+    Architecture::kLlama,      Architecture::kMistral,    Architecture::kQwen2,
+    Architecture::kQwen3,      Architecture::kGemma,      Architecture::kGemma3,
+    Architecture::kLlamaEagle, Architecture::kQwen2Eagle, Architecture::kQwen3Eagle};
 
 /// Bodies without a head, for embeddings, with the architecture of the model that has the head.
 constexpr std::array<std::pair<const char*, Architecture>, 7> kBodies = {{
@@ -121,6 +120,7 @@ const char* ModelTypeOf(Architecture architecture) {
     case Architecture::kQwen2Eagle:
       return "qwen2";
     case Architecture::kQwen3:
+    case Architecture::kQwen3Eagle:
       return "qwen3";
     case Architecture::kGemma:
       return "gemma";
@@ -162,9 +162,9 @@ absl::StatusOr<bool> ReadQkvBias(const ConfigFields& fields, const ModelConfig& 
 
 /// Returns the window of the layers that have one; 0: no layer has a window.
 absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, Architecture architecture) {
-  const bool is_qwen = architecture == Architecture::kQwen2 ||
-                       architecture == Architecture::kQwen3 ||
-                       architecture == Architecture::kQwen2Eagle;
+  const bool is_qwen =
+      architecture == Architecture::kQwen2 || architecture == Architecture::kQwen3 ||
+      architecture == Architecture::kQwen2Eagle || architecture == Architecture::kQwen3Eagle;
   SHORTLIST_ASSIGN_OR_RETURN(const bool qwen_uses_it, fields.Bool("use_sliding_window", false));
   const json* value = fields.Find("sliding_window");
   if (is_qwen && !qwen_uses_it) return 0;
@@ -246,7 +246,9 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
         absl::StrCat("= ", config.num_heads,
                      " is not a multiple of num_key_value_heads = ", config.num_kv_heads));
   }
-  const int64_t default_head_dim = config.architecture == Architecture::kQwen3    ? 128
+  const bool is_qwen3 = config.architecture == Architecture::kQwen3 ||
+                        config.architecture == Architecture::kQwen3Eagle;
+  const int64_t default_head_dim = is_qwen3                                       ? 128
                                    : config.architecture == Architecture::kGemma3 ? 256
                                                                                   : 0;
   if (fields.Find("head_dim") == nullptr && default_head_dim == 0 &&
@@ -327,6 +329,8 @@ const char* ArchitectureName(Architecture architecture) {
       return "LlamaForCausalLMEagle";
     case Architecture::kQwen2Eagle:
       return "Qwen2ForCausalLMEagle";
+    case Architecture::kQwen3Eagle:
+      return "Qwen3ForCausalLMEagle";
   }
   SHORTLIST_CHECK(false);
 }
@@ -351,6 +355,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   SHORTLIST_RETURN_IF_ERROR(is_gemma3 ? ReadRopeByLayerType(fields, config)
                                       : ReadRope(fields, config));
   SHORTLIST_ASSIGN_OR_RETURN(config.qkv_bias, ReadQkvBias(fields, config));
+  // A draft of Qwen3's shape has norms of queries and keys, or none: EagleModel looks for them.
   config.qk_norm = is_gemma3 || config.architecture == Architecture::kQwen3;
   const bool is_gemma = is_gemma3 || config.architecture == Architecture::kGemma;
   SHORTLIST_RETURN_IF_ERROR(is_gemma ? ReadGemma(fields, config) : ReadSilu(fields));
@@ -374,26 +379,6 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
 }
 
 namespace {
-
-/// Returns Unimplemented if the weights of `source` are those of an EAGLE-3 head. If they are an
-/// EAGLE-1 head's, sets the architecture of `object`, the contents of config.json, to that of an
-/// EAGLE-1 head. Ignores damaged or missing weights, which loading reports.
-absl::Status RecogniseEagle(const ModelSource& source, json& object) {
-  if (!IsDecoderConfig(object)) return absl::OkStatus();
-  const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
-  if (!weights.ok()) return absl::OkStatus();
-  const auto hidden = object.find("hidden_size");
-  const bool has_size = hidden != object.end() && hidden->is_number_integer();
-  SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
-  if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
-  json& name = object["architectures"][0];
-  if (name == ArchitectureName(Architecture::kLlama)) {
-    name = ArchitectureName(Architecture::kLlamaEagle);
-  } else if (name == ArchitectureName(Architecture::kQwen2)) {
-    name = ArchitectureName(Architecture::kQwen2Eagle);
-  }
-  return absl::OkStatus();
-}
 
 /// Returns InvalidArgument if `source` contains a GGUF file, which is a model of its own.
 absl::Status RefuseGguf(const ModelSource& source) {

@@ -30,8 +30,8 @@ struct RopeScaling {
 
 /// The fields of config.json that a decoder needs, every value checked against its bounds.
 struct ModelConfig {
-  /// LlamaForCausalLM and so on. kLlamaEagle and kQwen2Eagle are EAGLE-1 drafts:
-  /// LlamaForCausalLMEagle and Qwen2ForCausalLMEagle, or a LlamaForCausalLM or Qwen2ForCausalLM
+  /// LlamaForCausalLM and so on. kLlamaEagle, kQwen2Eagle and kQwen3Eagle are EAGLE-1 drafts:
+  /// LlamaForCausalLMEagle and so on, or a LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM
   /// whose weights have an fc layer, as in the original drafts.
   enum class Architecture {
     kLlama,
@@ -41,7 +41,8 @@ struct ModelConfig {
     kGemma,
     kGemma3,
     kLlamaEagle,
-    kQwen2Eagle
+    kQwen2Eagle,
+    kQwen3Eagle
   };
   Architecture architecture = Architecture::kLlama;
   bool is_body = false;  // such as LlamaModel: no LM head
@@ -76,7 +77,8 @@ struct ModelConfig {
   DType checkpoint_dtype = DType::kF32;       // torch_dtype or dtype; the files take precedence
 
   bool is_eagle() const {
-    return architecture == Architecture::kLlamaEagle || architecture == Architecture::kQwen2Eagle;
+    return architecture == Architecture::kLlamaEagle || architecture == Architecture::kQwen2Eagle ||
+           architecture == Architecture::kQwen3Eagle;
   }
 };
 

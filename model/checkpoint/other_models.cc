@@ -1,6 +1,7 @@
 #include "model/checkpoint/other_models.h"
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +9,7 @@
 #include "base/status_macros.h"
 #include "io/quote.h"
 #include "model/checkpoint/config.h"
+#include "model/checkpoint/eagle3_config.h"
 #include "model/checkpoint/encoder_config.h"
 #include "nlohmann/json.hpp"
 
@@ -16,18 +18,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kEagle3[] =
-    "an EAGLE-3 head, which reads three hidden states of its target and drafts over a vocabulary "
-    "of its own";
-constexpr char kEagle1[] =
-    "of EAGLE's heads, EAGLE-1's are supported (LlamaForCausalLMEagle, Qwen2ForCausalLMEagle)";
+constexpr char kEagle3[] = "an EAGLE-3 head, a draft that runs with its target only (--draft)";
 constexpr char kSupported[] =
     "decoders are supported of Llama, Mistral, Qwen2, Qwen3, Gemma and Gemma 3, and encoders of "
     "BERT "
     "(Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
 
 struct Family {
-  std::string_view beginning;  // prefix of the names of architectures, in lower case
+  std::string_view name;  // prefix of the names of architectures, in lower case; part of a tensor's
   const char* what;
 };
 
@@ -41,14 +39,29 @@ constexpr Family kFamilies[] = {
     {"gemma3forconditional",
      "Gemma 3 for texts and pictures, whose text model alone is supported (Gemma3ForCausalLM)"},
     {"siglip", "SigLIP, a model of texts and pictures unlike CLIP"},
+    {"dflash", "a DFlash draft; of drafts, EAGLE-1, EAGLE-3 and small models are supported"},
+    {"peagle", "a P-EAGLE draft; of drafts, EAGLE-1, EAGLE-3 and small models are supported"},
+};
+
+/// Tensors of drafts that are not supported, by a part of their names.
+constexpr Family kDrafts[] = {
+    {"mask_hidden", "a P-EAGLE draft, which drafts all tokens in one pass"},
+    {".self_attn.kv_a_proj", "an EAGLE-3 head of MLA layers, DeepSeek's attention"},
+    {".self_attn.q_a_proj", "an EAGLE-3 head of MLA layers, DeepSeek's attention"},
+    {"markov_head.", "a DSpark draft"},
+    {"candidate_selector.", "a DFlash2 draft"},
+    {"prefix_gru", "a Domino draft"},
+    {"mtp.", "the MTP layers of a model"},
+    {"eh_proj.", "the MTP layers of a model"},
+    {"medusa_head.", "a Medusa draft"},
 };
 
 std::string Describe(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  if (lower.find("eagle3") != std::string::npos) return absl::StrCat(kEagle3, "; ", kEagle1);
   for (const Family& family : kFamilies) {
-    if (lower.compare(0, family.beginning.size(), family.beginning) == 0) return family.what;
+    if (lower.starts_with(family.name)) return family.what;
   }
+  if (lower.find("eagle3") != std::string::npos) return kEagle3;
   if (IsEncoderConfig({{"architectures", json::array({name})}}))
     return "an encoder, which generates no text";
   return "";
@@ -97,9 +110,50 @@ absl::Status RefuseEagle3(const WeightFiles& weights, int64_t hidden) {
     const bool joins_three = name == "fc.weight" && shape.size() == 2 && shape[1] % 3 == 0 &&
                              shape[1] / 3 == hidden && hidden > 0;
     if (!joins_three && !IsOfEagle3(name)) continue;
-    return absl::UnimplementedError(absl::StrCat(weights.dir(), " holds ", kEagle3, " (tensor ",
-                                                 Quote(json(name)), " ", ShapeString(shape), "); ",
-                                                 kEagle1));
+    return absl::UnimplementedError(absl::StrCat(
+        weights.dir(), " holds ", kEagle3, " (tensor ", Quote(json(name)), " ", ShapeString(shape),
+        ")",
+        IsEagle3(weights)
+            ? ""
+            : ", without the hidden_norm that the first layer of every such head has"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RefuseOtherDrafts(const WeightFiles& weights) {
+  for (const auto& [name, location] : weights.tensors()) {
+    const char* what = name == "hidden_norm.weight" ? "a DFlash draft" : nullptr;
+    for (const Family& draft : kDrafts) {
+      if (name.find(draft.name) != std::string::npos) what = draft.what;
+    }
+    if (what == nullptr) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        weights.dir(), " holds ", what, " (tensor ", Quote(json(name)), " ",
+        ShapeString(location.entry->shape),
+        "), which is not supported; of drafts, EAGLE-1, EAGLE-3 and small models are"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecogniseEagle(const ModelSource& source, json& object) {
+  if (!IsDecoderConfig(object)) return absl::OkStatus();
+  const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
+  if (!weights.ok()) return absl::OkStatus();
+  const auto hidden = object.find("hidden_size");
+  const bool has_size = hidden != object.end() && hidden->is_number_integer();
+  SHORTLIST_RETURN_IF_ERROR(RefuseOtherDrafts(*weights));
+  SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
+  if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
+  using Architecture = ModelConfig::Architecture;
+  constexpr std::pair<Architecture, Architecture> kEagles[] = {
+      {Architecture::kLlama, Architecture::kLlamaEagle},
+      {Architecture::kQwen2, Architecture::kQwen2Eagle},
+      {Architecture::kQwen3, Architecture::kQwen3Eagle}};
+  json& name = object["architectures"][0];
+  for (const auto& [whole, eagle] : kEagles) {
+    if (name != ArchitectureName(whole)) continue;
+    name = ArchitectureName(eagle);
+    break;
   }
   return absl::OkStatus();
 }

@@ -24,9 +24,20 @@ absl::Status CheckArchitecture(const ConfigFields& fields);
 /// which transformers would load over a model stored elsewhere. InvalidArgument for a damaged file.
 absl::Status RefuseAdapter(const ModelSource& source);
 
-/// Returns Unimplemented for the weights of an EAGLE-3 head: they have d2t or t2d, a layer called
-/// midlayer or with a hidden_norm, or an fc layer over three hidden states.
+/// Returns Unimplemented for the weights of an EAGLE-3 head, which is no model of its own: they
+/// have d2t or t2d, a layer called midlayer or with a hidden_norm, or an fc layer over three hidden
+/// states. The message says so if they lack what ReadEagle3Config needs.
 absl::Status RefuseEagle3(const WeightFiles& weights, int64_t hidden);
+
+/// Returns Unimplemented, with its name, for the weights of a draft of another kind: P-EAGLE, an
+/// EAGLE-3 head of MLA layers, DFlash, DFlash2, DSpark, Domino, Medusa, or the MTP layers of a
+/// model.
+absl::Status RefuseOtherDrafts(const WeightFiles& weights);
+
+/// Returns the errors of RefuseOtherDrafts and RefuseEagle3 for the weights of `source`. If they
+/// are an EAGLE-1 head's, sets the architecture of `object`, the contents of config.json, to that
+/// of an EAGLE-1 head. Ignores damaged or missing weights, which loading reports.
+absl::Status RecogniseEagle(const ModelSource& source, nlohmann::json& object);
 
 }  // namespace shortlist
 

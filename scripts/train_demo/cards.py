@@ -67,3 +67,20 @@ draft steps have seen predicted features (HASS, Zhang et al., 2024)."""
 SMALL = """\
 A Llama of its own (hidden 128, 3 layers, tied head of 16,384 rows): a draft that needs nothing of the target but its
 tokenizer."""
+
+
+def eagle3_card(facts):
+    rates = ", ".join(f"{rate:.0%}" for rate in facts["rates"])
+    return f"""# Demo draft, EAGLE-3
+
+EAGLE-3 head (Li et al., 2025) for `../target`, in SpecForge's flat format. It reads the target's residual stream at
+layer boundaries 2, 5 and 8, joined by `fc`, and has rows for the 4,096 most likely tokens of
+`vocab_lists/demo.vocab.json` (`d2t`). The embedding is the target's. It began with the target's head and norm and the
+layer of `../draft`, and was trained with rollouts of four steps.
+
+Trained by `scripts/train_demo/eagle3.py`, seed {facts['seed']}, on {facts['device']}, PyTorch {facts['torch']}, in bf16 autocast:
+{facts['tokens'] / 1e6:.1f} M tokens, 75 % from {facts['samples']:,} rows of 256 that the target wrote itself (half greedily, half at temperatures
+0.6 to 1), the rest of the corpora below. On greedy continuations of held-out documents, {rates} of the
+tokens at depth 1, 2, ... are accepted where all before them were.
+
+{DATA}"""

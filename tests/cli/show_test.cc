@@ -83,6 +83,22 @@ TEST(ShowTest, ParametersMatchFile) {
   }
 }
 
+TEST(ShowTest, Eagle3HeadIsADraftOfItsTarget) {
+  const std::string dir = SourcePath("models/demo/eagle3");
+  const nlohmann::json shown = ShowJson(dir);
+  EXPECT_EQ(shown["architecture"], "EAGLE-3");
+  EXPECT_EQ(shown["format"], "flat");
+  EXPECT_EQ(shown["head_rows"], 4096);
+  EXPECT_EQ(shown["vocab_size"], 16384);
+  EXPECT_EQ(shown["num_taps"], 3);
+  EXPECT_EQ(shown["weight_bytes_stored"], 2 * shown["parameters"].get<int64_t>());
+  const Outcome outcome = RunShow(dir, /*json=*/false);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  for (const char* word : {"EAGLE-3 head", "--draft", "2, n / 2 and n - 3", "4096 of 16384"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+  }
+}
+
 TEST(ShowTest, DemoModelInText) {
   const Outcome outcome = RunShow(SourcePath("models/demo/target"), /*json=*/false);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;

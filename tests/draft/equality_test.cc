@@ -46,10 +46,11 @@ constexpr int64_t kPastOutputBytes = 1 << 18;
 std::vector<RunConfig> Configurations(const SamplingParams& sampling) {
   std::vector<RunConfig> configs;
   int64_t i = 0;
-  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
     for (VocabKind vocab :
          {VocabKind::kFullHead, VocabKind::kRatioQuarter, VocabKind::kListTop2048,
           VocabKind::kListAndDynamic, VocabKind::kSuccessors, VocabKind::kSketch}) {
+      if (drafter == DrafterKind::kEagle3 && vocab == VocabKind::kSketch) continue;
       for (int64_t batch : {1, 8}) {
         RunConfig config;
         config.drafter = drafter;
@@ -133,8 +134,10 @@ TEST_F(EqualityTest, FiltersAndPenaltiesKeepEquality) {
     config.vocab = VocabKind::kListAndDynamic;
     config.batch = 3;
     ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
-    config.drafter = DrafterKind::kModel;
-    ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
+    for (const DrafterKind drafter : {DrafterKind::kEagle3, DrafterKind::kModel}) {
+      config.drafter = drafter;
+      ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
+    }
   }
 }
 
@@ -169,7 +172,7 @@ TEST_F(EqualityTest, BannedTokensKeepEqualityAndDoNotAppear) {
                   output.end());
       }
     }
-    for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
       for (VocabKind vocab : {VocabKind::kFullHead, VocabKind::kListAndDynamic}) {
         config.drafter = drafter;
         config.vocab = vocab;
@@ -211,11 +214,13 @@ TEST_F(EqualityTest, HoldsForEveryDtypeAndIsa) {
       RunConfig config;
       config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar || kShortSuites ? 6 : 24);
       const RunResult expected = pair->Run(prompts, config);
-      config.drafter = DrafterKind::kEagle;
       config.vocab = VocabKind::kListTop2048;
       config.batch = 2;
-      ExpectEqualOutputs(expected.outputs, pair->Run(prompts, config),
-                         std::string(IsaName(isa)) + " " + DTypeName(dtype));
+      for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3}) {
+        config.drafter = drafter;
+        ExpectEqualOutputs(expected.outputs, pair->Run(prompts, config),
+                           std::string(IsaName(isa)) + " " + DTypeName(dtype));
+      }
     }
   }
   SetIsa(detected);
@@ -233,7 +238,7 @@ TEST_F(EqualityTest, HoldsForQuantizedPairsOnEveryIsa) {
       RunConfig config;
       config.sampling = Sampled(/*max_new_tokens=*/isa == Isa::kScalar || kShortSuites ? 4 : 32);
       const RunResult expected = pair->Run(prompts, config);
-      for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+      for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
         config.drafter = drafter;
         config.vocab =
             drafter == DrafterKind::kEagle ? VocabKind::kListAndDynamic : VocabKind::kListTop2048;
@@ -262,7 +267,8 @@ TEST_F(EqualityTest, QuantizedDraftsKeepTargetOutput) {
                          /*quantize_draft=*/quantize);
       ASSERT_NE(pair, nullptr);
       EXPECT_EQ(pair->eagle().head_weight().dtype, quantize);
-      for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+      EXPECT_EQ(pair->eagle3().head_weight().dtype, quantize);
+      for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
         for (VocabKind vocab : {VocabKind::kFullHead, VocabKind::kListAndDynamic}) {
           config.drafter = drafter;
           config.vocab = vocab;
@@ -271,7 +277,7 @@ TEST_F(EqualityTest, QuantizedDraftsKeepTargetOutput) {
           ExpectEqualOutputs(expected.outputs, result,
                              std::string(DTypeName(quantize)) + " " + config.ToString());
           EXPECT_EQ(result.total.num_mapping_faults, 0);
-          num_accepted += drafter == DrafterKind::kEagle ? result.total.num_accepted : 0;
+          num_accepted += drafter != DrafterKind::kModel ? result.total.num_accepted : 0;
         }
       }
     }
@@ -290,7 +296,8 @@ TEST_F(EqualityTest, RandomCostsChangeOnlySpeed) {
     config.sampling.temperature = temperature;
     const RunResult expected = pair_->Run(prompts, config);
     int64_t num_resting = 0, num_drafted = 0, num_copied = 0;
-    for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+    for (const DrafterKind drafter :
+         {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
       for (const int64_t batch : {1, 3}) {
         std::mt19937 random(kSeed);
         double now = 0.0;
@@ -323,9 +330,11 @@ TEST_F(EqualityTest, RejectionAtTemperatureZeroIsGreedy) {
   config.draft_p_min = 0.3;
   config.drafter = DrafterKind::kSuffix;
   ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), "rejection, suffix");
-  config.drafter = DrafterKind::kEagle;
   config.vocab = VocabKind::kListAndDynamic;
-  ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), "rejection");
+  for (const DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3}) {
+    config.drafter = drafter;
+    ExpectEqualOutputs(expected.outputs, pair_->Run(prompts, config), config.ToString());
+  }
 }
 
 // Later requests copy from the outputs of earlier ones: of the same prompts, and of others.
@@ -343,7 +352,7 @@ TEST_F(EqualityTest, PastOutputsChangeOnlySpeed) {
     config.count_up_seeds = false;  // so that sampled outputs repeat too
     const RunResult expected = pair_->Run(prompts, config);
     for (const DrafterKind drafter :
-         {DrafterKind::kSuffix, DrafterKind::kEagle, DrafterKind::kModel}) {
+         {DrafterKind::kSuffix, DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
       for (const int64_t batch : {1, 4}) {
         config.drafter = drafter;
         config.vocab =

@@ -22,7 +22,8 @@ class FakeExecutor final : public Executor {
 
   int64_t num_slots() const override { return static_cast<int64_t>(tokens_.size()); }
 
-  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch) override {
+  /// The states at all boundaries are the logits.
+  absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, StateTaps* taps) override {
     const int64_t num_tokens = batch.num_tokens();
     for (int64_t t = 0; t < num_tokens; ++t) tokens_[batch.out_slots()[t]] = batch.token_ids()[t];
     const AttentionLayout layout = batch.layout();
@@ -34,6 +35,14 @@ class FakeExecutor final : public Executor {
       for (int32_t i = 0; i < layout.context_len[t]; ++i) context.push_back(tokens_[slots[i]]);
       SHORTLIST_CHECK(context.back() == batch.token_ids()[t]);
       model_.Logits(context, hidden.floats() + t * hidden.cols());
+    }
+    if (taps != nullptr) {
+      const int64_t num_taps = std::ssize(taps->boundaries);
+      taps->states = Matrix(num_tokens, num_taps * hidden.cols());
+      for (int64_t i = 0; i < num_tokens * num_taps; ++i) {
+        std::copy_n(hidden.floats() + i / num_taps * hidden.cols(), hidden.cols(),
+                    taps->states.floats() + i * hidden.cols());
+      }
     }
     return hidden;
   }

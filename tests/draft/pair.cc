@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "draft/eagle_drafter.h"
 #include "draft/model_drafter.h"
 #include "nlohmann/json.hpp"
@@ -51,6 +52,8 @@ const char* Name(DrafterKind kind) {
       return "suffix";
     case DrafterKind::kEagle:
       return "eagle";
+    case DrafterKind::kEagle3:
+      return "eagle3";
     case DrafterKind::kModel:
       return "model";
     case DrafterKind::kSelf:
@@ -86,6 +89,16 @@ std::string RunConfig::ToString() const {
 
 int64_t TailRows(VocabKind kind) { return kind == VocabKind::kListAndDynamic ? 256 : 0; }
 
+absl::StatusOr<std::unique_ptr<Eagle3Model>> LoadEagle3(const std::string& dir,
+                                                        const Decoder& target, ThreadPool& pool,
+                                                        std::optional<DType> quantize,
+                                                        std::optional<std::vector<int64_t>> taps) {
+  const ModelSource source = ModelSource::OfDirectory(dir);
+  SHORTLIST_ASSIGN_OR_RETURN(Eagle3Config config, ReadEagle3Config(source));
+  SHORTLIST_RETURN_IF_ERROR(config.FitTarget(target.config(), std::move(taps), dir));
+  return Eagle3Model::Load(source, config, target, pool, quantize);
+}
+
 std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> dtype,
                                          std::optional<DType> quantize,
                                          std::optional<DType> quantize_draft) {
@@ -100,6 +113,11 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
   EXPECT_TRUE(eagle.ok()) << eagle.status();
   if (!eagle.ok()) return nullptr;
   pair->eagle_ = std::move(*eagle);
+  auto eagle3 =
+      LoadEagle3(SourcePath("models/demo/eagle3"), *pair->target_, pair->pool_, quantize_draft);
+  EXPECT_TRUE(eagle3.ok()) << eagle3.status();
+  if (!eagle3.ok()) return nullptr;
+  pair->eagle3_ = std::move(*eagle3);
   TempDir dir;
   const absl::Status cut = TruncateLayers(target_dir, dir.Join("small"), /*num_layers=*/2);
   EXPECT_TRUE(cut.ok()) << cut;
@@ -112,9 +130,7 @@ std::unique_ptr<DemoPair> DemoPair::Load(int num_threads, std::optional<DType> d
 }
 
 std::shared_ptr<const HeadOnDevice> DemoPair::CopyHead(DrafterKind kind, const HeadDevice& device) {
-  const Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
-  auto copied =
-      device.Copy(kind == DrafterKind::kEagle ? eagle_->head_weight() : model.head_weight());
+  auto copied = device.Copy(HeadOf(kind));
   EXPECT_TRUE(copied.ok()) << copied.status();
   return *std::move(copied);
 }
@@ -123,8 +139,10 @@ std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num
                                                    std::shared_ptr<const HeadOnDevice> device) {
   if (kind == DrafterKind::kNone || kind == DrafterKind::kSuffix) return nullptr;
   Decoder& model = kind == DrafterKind::kModel ? *small_ : *target_;
-  if (kind == DrafterKind::kEagle) {
-    auto drafter = EagleDrafter::Create(*eagle_, *target_, num_slots, emit_size(), pool_, device);
+  if (kind == DrafterKind::kEagle || kind == DrafterKind::kEagle3) {
+    EagleNetwork& network =
+        kind == DrafterKind::kEagle ? static_cast<EagleNetwork&>(*eagle_) : *eagle3_;
+    auto drafter = EagleDrafter::Create(network, num_slots, emit_size(), pool_, device);
     EXPECT_TRUE(drafter.ok()) << drafter.status();
     return std::move(*drafter);
   }
@@ -134,9 +152,10 @@ std::unique_ptr<ChainDrafter> DemoPair::NewDrafter(DrafterKind kind, int64_t num
 }
 
 HeadWeight DemoPair::HeadOf(DrafterKind kind) const {
-  return kind == DrafterKind::kEagle   ? eagle_->head_weight()
-         : kind == DrafterKind::kModel ? small_->head_weight()
-                                       : target_->head_weight();
+  return kind == DrafterKind::kEagle    ? eagle_->head_weight()
+         : kind == DrafterKind::kEagle3 ? eagle3_->head_weight()
+         : kind == DrafterKind::kModel  ? small_->head_weight()
+                                        : target_->head_weight();
 }
 
 std::shared_ptr<const Sketch> DemoPair::NewSketch(DrafterKind kind) {
@@ -149,7 +168,7 @@ std::shared_ptr<const Sketch> DemoPair::NewSketch(DrafterKind kind) {
   return *std::move(sketch);
 }
 
-std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
+std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind, DrafterKind drafter) {
   if (kind == VocabKind::kFullHead) return nullptr;
   VocabOptions options;
   options.use_static_vocab = true;
@@ -162,7 +181,8 @@ std::unique_ptr<DynamicVocabularyManager> DemoPair::NewVocab(VocabKind kind) {
     options.top_n = kind == VocabKind::kListTop2048 ? 2048 : 1024;
   }
   if (kind == VocabKind::kSuccessors) options.top_n = options.successors = 256;
-  const VocabTarget target{emit_size(), /*fingerprint=*/""};
+  VocabTarget target{emit_size(), /*fingerprint=*/""};
+  if (drafter == DrafterKind::kEagle3) target.head_rows = eagle3_->head_rows();
   auto base =
       options.names_list()
           ? SelectVocabBase(options, *ReadVocabList(options.custom_vocab_path, target), target)
@@ -180,13 +200,19 @@ RunResult DemoPair::Run(const std::vector<std::vector<TokenId>>& prompts, const 
   std::shared_ptr<const HeadOnDevice> device;
   if (config.device != nullptr) device = CopyHead(config.drafter, *config.device);
   std::unique_ptr<ChainDrafter> own_drafter;
-  if (config.kept_drafter == nullptr) own_drafter = NewDrafter(config.drafter, num_slots, device);
+  if (config.eagle3 != nullptr) {
+    auto drafter = EagleDrafter::Create(*config.eagle3, num_slots, emit_size(), pool_);
+    EXPECT_TRUE(drafter.ok()) << drafter.status();
+    own_drafter = std::move(*drafter);
+  } else if (config.kept_drafter == nullptr) {
+    own_drafter = NewDrafter(config.drafter, num_slots, device);
+  }
   ChainDrafter* const drafter =
       config.kept_drafter != nullptr ? config.kept_drafter : own_drafter.get();
   if (drafter != nullptr && config.vocab == VocabKind::kSketch) {
     drafter->UseSketch(NewSketch(config.drafter), kSketchRows, pool_, device);
   }
-  std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab);
+  std::unique_ptr<DynamicVocabularyManager> vocab = NewVocab(config.vocab, config.drafter);
   DynamicVocabularyManager* const used = config.sizer != nullptr ? config.sizer_vocab : vocab.get();
   auto engine = SpeculativeEngine::Create(*target_, drafter, used,
                                           {.num_draft_tokens = config.num_draft_tokens,

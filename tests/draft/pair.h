@@ -13,6 +13,7 @@
 #include "draft/engine.h"
 #include "head/head_on_device.h"
 #include "model/decoder.h"
+#include "model/eagle3_model.h"
 #include "model/eagle_model.h"
 #include "request/sampling_params.h"
 #include "sketch/sketch.h"
@@ -28,7 +29,7 @@ inline constexpr bool kShortSuites = false;
 #endif
 
 // kSuffix: no drafter, copies of earlier text alone.
-enum class DrafterKind { kNone, kSuffix, kEagle, kModel, kSelf };
+enum class DrafterKind { kNone, kSuffix, kEagle, kEagle3, kModel, kSelf };
 enum class VocabKind {
   kFullHead,
   kRatioQuarter,
@@ -62,6 +63,7 @@ struct RunConfig {
   VocabSizer* sizer = nullptr;         // of sizer_vocab, which is used in place of `vocab`
   DynamicVocabularyManager* sizer_vocab = nullptr;
   ChainDrafter* kept_drafter = nullptr;  // of kind `drafter`, used in place of a new one
+  Eagle3Model* eagle3 = nullptr;         // the head of kEagle3, in place of the shipped one
 
   std::string ToString() const;
 };
@@ -72,11 +74,19 @@ struct RunResult {
   EngineStats engine;
 };
 
-/// The shipped demo pair, an EAGLE draft, and as model draft the target's own first two layers.
+/// Reads and loads an EAGLE-3 head for `target`; an error of any step. `taps`: as FitTarget takes
+/// them.
+absl::StatusOr<std::unique_ptr<Eagle3Model>> LoadEagle3(
+    const std::string& dir, const Decoder& target, ThreadPool& pool,
+    std::optional<DType> quantize = std::nullopt,
+    std::optional<std::vector<int64_t>> taps = std::nullopt);
+
+/// The shipped demo pair, its EAGLE-1 and EAGLE-3 drafts, and as model draft the target's own first
+/// two layers.
 class DemoPair {
  public:
   /// Null with a failed expectation when the models cannot be loaded.
-  /// `dtype` is that of all three models, `quantize` the target's and `quantize_draft` the drafts',
+  /// `dtype` is that of all models, `quantize` the target's and `quantize_draft` the drafts',
   /// as Decoder::Load takes them.
   static std::unique_ptr<DemoPair> Load(int num_threads, std::optional<DType> dtype = std::nullopt,
                                         std::optional<DType> quantize = std::nullopt,
@@ -87,6 +97,7 @@ class DemoPair {
 
   Decoder& target() { return *target_; }
   EagleModel& eagle() { return *eagle_; }
+  Eagle3Model& eagle3() { return *eagle3_; }
   ThreadPool& pool() { return pool_; }
   int64_t emit_size() const { return target_->config().vocab_size; }
 
@@ -95,11 +106,13 @@ class DemoPair {
   /// A drafter of the kind wanted, null for kNone and kSuffix. `device`: CopyHead's; null: the CPU.
   std::unique_ptr<ChainDrafter> NewDrafter(DrafterKind kind, int64_t num_slots,
                                            std::shared_ptr<const HeadOnDevice> device = nullptr);
-  /// Returns a sketch of the head that such a drafter has; not for kNone.
+  /// Returns a sketch of the head that such a drafter has; not for kNone, nor for kEagle3, whose
+  /// head lacks rows.
   std::shared_ptr<const Sketch> NewSketch(DrafterKind kind);
   HeadWeight HeadOf(DrafterKind kind) const;
-  /// The vocabulary of the kind wanted, null for the full head.
-  std::unique_ptr<DynamicVocabularyManager> NewVocab(VocabKind kind);
+  /// The vocabulary of the kind wanted for such a drafter, null for the full head.
+  std::unique_ptr<DynamicVocabularyManager> NewVocab(VocabKind kind,
+                                                     DrafterKind drafter = DrafterKind::kNone);
 
  private:
   explicit DemoPair(int num_threads) : pool_(num_threads) {}
@@ -107,6 +120,7 @@ class DemoPair {
   ThreadPool pool_;
   std::unique_ptr<Decoder> target_;
   std::unique_ptr<EagleModel> eagle_;
+  std::unique_ptr<Eagle3Model> eagle3_;
   std::unique_ptr<Decoder> small_;
 };
 

@@ -67,7 +67,7 @@ std::string TorchArchive(const std::string& pickle, const std::vector<ZipContent
 }
 
 std::string TensorPickle(const TensorShape& tensor) {
-  const std::string storage = "(" + PickledString("storage") + "ctorch\nFloatStorage\n" +
+  const std::string storage = "(" + PickledString("storage") + "ctorch\n" + tensor.storage + "\n" +
                               PickledString(tensor.key) + PickledString("cpu") +
                               PickledInt(tensor.storage_size) + "tQ";
   return "ctorch._utils\n_rebuild_tensor_v2\n(" + storage + PickledInt(tensor.offset) +
@@ -77,7 +77,13 @@ std::string TensorPickle(const TensorShape& tensor) {
 }
 
 std::string StateDictPickle(const std::string& value) {
-  return "\x80\x02}" + PickledString("w") + value + "s.";
+  return StateDictPickle(std::map<std::string, std::string>{{"w", value}});
+}
+
+std::string StateDictPickle(const std::map<std::string, std::string>& values) {
+  std::string pickle = "\x80\x02}";
+  for (const auto& [name, value] : values) pickle += PickledString(name) + value + "s";
+  return pickle + ".";
 }
 
 }  // namespace shortlist

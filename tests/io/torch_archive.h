@@ -2,6 +2,7 @@
 #define SHORTLIST_TESTS_IO_TORCH_ARCHIVE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,13 +35,14 @@ std::string ZipBytes(const std::vector<ZipContent>& members, const ZipLies& lies
 /// Returns an archive of `pickle` and the members in the folder "archive", as torch.save writes.
 std::string TorchArchive(const std::string& pickle, const std::vector<ZipContent>& members);
 
-/// A tensor of f32.
+/// A tensor, of f32 unless `storage` says otherwise ("BFloat16Storage").
 struct TensorShape {
   std::string key = "0";
   int64_t storage_size = 6;
   int64_t offset = 0;
   std::vector<int64_t> size;
   std::vector<int64_t> stride;
+  std::string storage = "FloatStorage";
 };
 
 /// The opcodes that leave this tensor on the stack.
@@ -48,6 +50,8 @@ std::string TensorPickle(const TensorShape& tensor);
 
 /// The pickle of {"w": value}, `value` being opcodes.
 std::string StateDictPickle(const std::string& value);
+/// The pickle of a dictionary of values by name.
+std::string StateDictPickle(const std::map<std::string, std::string>& values);
 
 }  // namespace shortlist
 

@@ -74,7 +74,8 @@ class Network {
       const auto row = features_.begin() + position * config().hidden;
       rows.insert(rows.end(), row, row + config().hidden);
     }
-    return ToVector(draft_->Forward(batch, FromVector(rows, config().hidden), cache).value());
+    return ToVector(
+        draft_->Forward(batch, FromVector(rows, config().hidden), cache).value().features);
   }
 
   /// `tokens` from position 0 in chunks, in slots slots[position].
@@ -307,7 +308,7 @@ TEST(ShippedPairTest, DraftPredictsTarget) {
   ForwardBatch batch;
   batch.AddChain(std::span(tokens).subspan(1), /*first_position=*/0, Iota(kSteps));
   const std::vector<float> predicted =
-      ToVector((*draft)->Forward(batch, FromVector(features, hidden), draft_cache).value());
+      ToVector((*draft)->Forward(batch, FromVector(features, hidden), draft_cache)->features);
   int num_hits = 0;
   for (int64_t i = 0; i + 1 < kSteps; ++i)
     num_hits += argmax(row_of(predicted, i)) == tokens[i + 2];

@@ -1,64 +1,16 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "base/check.h"
-#include "io/safetensors.h"
 #include "kernels/isa.h"
 #include "kernels/matrix.h"
 #include "model/eagle_model.h"
+#include "tests/model/golden_file.h"
 #include "tests/model/model_fixture.h"
-#include "tests/support/temp_dir.h"
 
 namespace shortlist {
 namespace {
-
-/// Tensors of a golden file by name, raw: F32 and I32 are both four bytes.
-struct Golden {
-  std::map<std::string, std::vector<float>> floats;
-  std::map<std::string, std::vector<TokenId>> ids;
-};
-
-Golden ReadGolden(const std::string& path) {
-  const auto file = OpenSafetensors(path);
-  SHORTLIST_CHECK(file.ok());
-  Golden golden;
-  for (const auto& [name, entry] : file->entries()) {
-    std::string bytes(entry.num_bytes, '\0');
-    SHORTLIST_CHECK(file->Read(entry, 0, entry.num_bytes, bytes.data()).ok());
-    if (entry.dtype_name == "F32") {
-      golden.floats[name].resize(entry.num_elements);
-      std::memcpy(golden.floats[name].data(), bytes.data(), bytes.size());
-    } else {
-      SHORTLIST_CHECK(entry.dtype_name == "I32");
-      golden.ids[name].resize(entry.num_elements);
-      std::memcpy(golden.ids[name].data(), bytes.data(), bytes.size());
-    }
-  }
-  return golden;
-}
-
-std::string GoldenDir(const std::string& name) {
-  return SourcePath("tests/reference/golden/" + name);
-}
-
-/// f32 is held to 1e-4 of the largest value; the others, which round weights and cache, to the
-/// direction.
-void ExpectClose(DType dtype, const std::vector<float>& got, const std::vector<float>& want,
-                 size_t width) {
-  if (dtype == DType::kF32) {
-    EXPECT_LE(RelativeError(got, want), 1e-4);
-  } else {
-    for (const double cosine : Cosines(got, want, width)) {
-      EXPECT_GE(cosine, dtype == DType::kF16 ? 0.9999 : 0.999);
-    }
-  }
-}
 
 class GoldenTest : public testing::TestWithParam<const char*> {
  protected:
@@ -117,14 +69,14 @@ TEST_P(EagleGoldenTest, PredictedFeaturesMatchPyTorch) {
       batch.AddChain(next_ids, /*first_position=*/0, Iota(num_tokens));
       const auto out = (*draft)->Forward(batch, features, cache);
       ASSERT_TRUE(out.ok()) << out.status();
-      ExpectClose(dtype, ToVector(*out), want, config.hidden);
+      ExpectClose(dtype, ToVector(out->features), want, config.hidden);
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EagleGoldenTest,
                          testing::Values("eagle", "eagle_bias_2_layers", "eagle_qwen2_padded",
-                                         "eagle_qwen2_2_layers_fewer_rows"),
+                                         "eagle_qwen2_2_layers_fewer_rows", "eagle_qwen3"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

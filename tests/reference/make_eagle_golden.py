@@ -6,14 +6,14 @@ Run with a Python that has torch, transformers and safetensors:
 Each case holds target/ and draft/ as directories, and golden.safetensors: next_ids [num_tokens] (t_i+1), features
 [num_tokens, hidden] (f_i) and predicted [num_tokens, hidden] (the draft's output for them). The network follows
 SafeAILab/EAGLE's cnets1.py: fc over [embedding; feature], layers of which the first has no input norm, no final norm,
-rotary position i. A head of Qwen2's shape has biases of q, k and v. Its vocabulary, and its copy of the embedding,
-may be padded differently from the target's.
+rotary position i. A head of Qwen2's shape has biases of q, k and v, one of Qwen3's norms of q and k. Its vocabulary,
+and its copy of the embedding, may be padded differently from the target's.
 """
 
 import torch
 from safetensors.torch import save_file
 from tiny_models import fresh_dir, save_model, tiny_config, write_json
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 NUM_TOKENS = 24
 
@@ -24,7 +24,7 @@ HEADS, KV_HEADS = CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
 EPS, THETA, HEAD_DIM = CONFIG["rms_norm_eps"], 10000.0, HIDDEN // HEADS
 
 
-def random_draft(num_layers, bias, qkv_bias=False):
+def random_draft(num_layers, bias, qkv_bias=False, qk_norm=False):
     def linear(rows, columns):
         return torch.randn(rows, columns) / columns**0.5
 
@@ -44,6 +44,9 @@ def random_draft(num_layers, bias, qkv_bias=False):
         if qkv_bias:
             for part, heads in (("q", HEADS), ("k", KV_HEADS), ("v", KV_HEADS)):
                 weights[prefix + f"self_attn.{part}_proj.bias"] = 0.3 * torch.randn(heads * HEAD_DIM)
+        if qk_norm:
+            for part in "qk":
+                weights[prefix + f"self_attn.{part}_norm.weight"] = 1.0 + 0.2 * torch.randn(HEAD_DIM)
         if i > 0:
             weights[prefix + "input_layernorm.weight"] = 1.0 + 0.2 * torch.randn(HIDDEN)
     return weights
@@ -72,8 +75,13 @@ def layer_forward(x, weights, i):
 
     num_tokens = x.shape[0]
     normed = rms_norm(x, weight("input_layernorm")) if i > 0 else x
-    q = rotate(project("q", HEADS))
-    k = rotate(project("k", KV_HEADS))
+    def normed_heads(part, heads):
+        name = f"layers.{i}.self_attn.{part}_norm.weight"
+        x = project(part, heads)
+        return rms_norm(x, weights[name]) if name in weights else x
+
+    q = rotate(normed_heads("q", HEADS))
+    k = rotate(normed_heads("k", KV_HEADS))
     v = project("v", KV_HEADS)
     k = k.repeat_interleave(HEADS // KV_HEADS, dim=1)
     v = v.repeat_interleave(HEADS // KV_HEADS, dim=1)
@@ -86,19 +94,25 @@ def layer_forward(x, weights, i):
     return x + (gate * (normed @ weight("mlp.up_proj").T)) @ weight("mlp.down_proj").T
 
 
-def make_case(name, num_layers, bias, seed, is_qwen2=False, padding=0):
+FAMILIES = {
+    "Llama": (LlamaConfig, LlamaForCausalLM, "LlamaForCausalLMEagle"),
+    "Qwen2": (Qwen2Config, Qwen2ForCausalLM, "Qwen2ForCausalLM"),
+    "Qwen3": (Qwen3Config, Qwen3ForCausalLM, "Qwen3ForCausalLM"),
+}
+
+
+def make_case(name, num_layers, bias, seed, family="Llama", padding=0):
     """`padding`: rows of the draft's vocabulary that the target does not have; if negative, the reverse."""
     torch.manual_seed(seed)
     directory = fresh_dir(name)
-    if is_qwen2:
-        target = Qwen2ForCausalLM(Qwen2Config(**CONFIG, num_hidden_layers=1)).eval()
-    else:
-        target = LlamaForCausalLM(LlamaConfig(**CONFIG, num_hidden_layers=1)).eval()
+    config_class, model_class, architecture = FAMILIES[family]
+    shape = CONFIG | ({"head_dim": HEAD_DIM} if family == "Qwen3" else {})
+    target = model_class(config_class(**shape, num_hidden_layers=1)).eval()
     with torch.no_grad():
         target.get_input_embeddings().weight.normal_(0.0, 1.0)
     save_model(target, directory / "target")
 
-    weights = random_draft(num_layers, bias, qkv_bias=is_qwen2)
+    weights = random_draft(num_layers, bias, qkv_bias=family == "Qwen2", qk_norm=family == "Qwen3")
     num_rows = VOCAB + padding
     stored = dict(weights)
     if padding != 0:
@@ -106,8 +120,8 @@ def make_case(name, num_layers, bias, seed, is_qwen2=False, padding=0):
         stored["embed_tokens.weight"][:VOCAB] = target.get_input_embeddings().weight.detach()[:num_rows]
     (directory / "draft").mkdir()
     save_file(stored, directory / "draft" / "model.safetensors")
-    config = CONFIG | dict(
-        architectures=["Qwen2ForCausalLM" if is_qwen2 else "LlamaForCausalLMEagle"],
+    config = shape | dict(
+        architectures=[architecture],
         vocab_size=num_rows,
         num_hidden_layers=num_layers,
         bias=bias,
@@ -137,5 +151,6 @@ def make_case(name, num_layers, bias, seed, is_qwen2=False, padding=0):
 if __name__ == "__main__":
     make_case("eagle", num_layers=1, bias=False, seed=0)
     make_case("eagle_bias_2_layers", num_layers=2, bias=True, seed=1)
-    make_case("eagle_qwen2_padded", num_layers=1, bias=True, seed=2, is_qwen2=True, padding=28)
-    make_case("eagle_qwen2_2_layers_fewer_rows", num_layers=2, bias=False, seed=3, is_qwen2=True, padding=-4)
+    make_case("eagle_qwen2_padded", num_layers=1, bias=True, seed=2, family="Qwen2", padding=28)
+    make_case("eagle_qwen2_2_layers_fewer_rows", num_layers=2, bias=False, seed=3, family="Qwen2", padding=-4)
+    make_case("eagle_qwen3", num_layers=1, bias=False, seed=4, family="Qwen3")

@@ -63,6 +63,21 @@ std::vector<Case> Cases() {
        .drafter = DrafterKind::kEagle,
        .max_total_tokens = 190,
        .every_other_plain = true},
+      {.name = "eagle3", .drafter = DrafterKind::kEagle3},
+      {.name = "eagle3, list, fcfs, chunks of 7",
+       .drafter = DrafterKind::kEagle3,
+       .vocab = VocabKind::kListAndDynamic,
+       .policy = SchedulePolicy::kFcfs,
+       .chunk = 7},
+      {.name = "eagle3, successors, uncut, retracted",
+       .drafter = DrafterKind::kEagle3,
+       .vocab = VocabKind::kSuccessors,
+       .chunk = 0,
+       .retracts = true},
+      {.name = "eagle3, short of memory, mixed",
+       .drafter = DrafterKind::kEagle3,
+       .max_total_tokens = 190,
+       .every_other_plain = true},
       {.name = "model", .drafter = DrafterKind::kModel},
       {.name = "model, no cache", .drafter = DrafterKind::kModel, .disable_radix_cache = true},
       {.name = "model, list, successors, chunks of 13",
@@ -112,7 +127,7 @@ class RouterEqualityTest : public testing::Test {
 
   CaseResult Run(const Case& c, const SamplingParams& sampling) {
     const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(c.drafter, c.max_total_tokens);
-    const std::unique_ptr<DynamicVocabularyManager> vocab = pair_->NewVocab(c.vocab);
+    const std::unique_ptr<DynamicVocabularyManager> vocab = pair_->NewVocab(c.vocab, c.drafter);
     auto engine = SpeculativeEngine::Create(pair_->target(), drafter.get(), vocab.get(),
                                             {.num_draft_tokens = 4,
                                              .draft_p_min = 0.2,
@@ -234,7 +249,8 @@ TEST_F(RouterEqualityTest, ShortRequestsSharePromptsWithAnyDraft) {
                           Short{1, false, 16}, Short{1, false, 0}}) {
     SCOPED_TRACE(testing::Message() << of.max_new_tokens << " tokens, chunks of " << of.chunk);
     std::vector<Served> plain;
-    for (const DrafterKind kind : {DrafterKind::kNone, DrafterKind::kEagle, DrafterKind::kModel}) {
+    for (const DrafterKind kind :
+         {DrafterKind::kNone, DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
       const std::unique_ptr<Drafter> drafter = pair_->NewDrafter(kind, /*num_slots=*/8000);
       const std::unique_ptr<SpeculativeEngine> engine = *SpeculativeEngine::Create(
           pair_->target(), drafter.get(), /*vocab=*/nullptr,
@@ -259,7 +275,7 @@ TEST_F(RouterEqualityTest, ShortRequestsSharePromptsWithAnyDraft) {
         }
         EXPECT_EQ(served.output, plain[i].output) << Name(kind) << ", request " << i;
         // A key of two tokens sees where prefixes part one token earlier.
-        const int64_t look_ahead = kind == DrafterKind::kEagle ? 1 : 0;
+        const int64_t look_ahead = kind == DrafterKind::kModel ? 0 : 1;
         EXPECT_GE(served.last.cached_tokens, plain[i].last.cached_tokens - look_ahead)
             << Name(kind) << ", request " << i;
         EXPECT_LE(served.last.cached_tokens, plain[i].last.cached_tokens);
@@ -270,7 +286,7 @@ TEST_F(RouterEqualityTest, ShortRequestsSharePromptsWithAnyDraft) {
 }
 
 TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterShortRequest) {
-  for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kModel}) {
+  for (const DrafterKind kind : {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
     SequenceStats stats[2];
     std::vector<std::vector<TokenId>> outputs[2];
     for (const bool is_cached : {false, true}) {
@@ -304,7 +320,7 @@ TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterShortRequest) {
 
 TEST_F(RouterEqualityTest, AcceptanceUnchangedAfterCachedPrefix) {
   SamplingParams sampling{.max_new_tokens = 24};
-  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kModel}) {
+  for (DrafterKind drafter : {DrafterKind::kEagle, DrafterKind::kEagle3, DrafterKind::kModel}) {
     const CaseResult cached =
         Run({.name = "cached", .drafter = drafter, .keeps_outputs = false}, sampling);
     const CaseResult computed = Run({.name = "computed",

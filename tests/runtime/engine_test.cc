@@ -36,8 +36,11 @@ TEST(EngineTest, TextEqualsPlainDecodingForAnyVocabulary) {
   const auto plain = Open(options);
   ASSERT_NE(plain, nullptr);
   EXPECT_EQ(plain->vocab(), nullptr);
-  for (const std::string vocab : {"full", "ratio:0.1"}) {
+  for (const auto& [draft, vocab] :
+       {std::pair("draft", "full"), std::pair("draft", "ratio:0.1"), std::pair("eagle3", "full"),
+        std::pair("eagle3", "ratio:0.1")}) {
     options = DemoPair();
+    options.models.draft = SourcePath(std::string("models/demo/") + draft);
     options.vocab = *ParseVocabFlag(vocab);
     options.sketch.alone = false;
     options.decoding.draft_p_min = 0.2;  // by costs, a draft may not pay on this machine

@@ -59,7 +59,7 @@ absl::StatusOr<CoverageMeter> CoverageMeter::Create(std::shared_ptr<const VocabB
 /// Counts as head/row_tails.h does: an id that already has a row gets none as a successor.
 int64_t CoverageMeter::NumRows(const ActiveVocab& active, const RequestTail& tail,
                                std::optional<TokenId> last) {
-  if (active.is_full_head()) return active.vocab_size();
+  if (active.is_full_head()) return active.base()->num_rows();
   int64_t num_rows = active.size() + tail.size();
   if (!last.has_value()) return num_rows;
   if (std::ssize(marked_) < active.vocab_size()) marked_.resize(active.vocab_size());

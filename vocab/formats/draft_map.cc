@@ -105,21 +105,114 @@ absl::Status CheckMaskLength(int64_t num_elements, int64_t vocab_size) {
                          VocabList::kMaxPadding, " rows to it")));
 }
 
+/// The elements of d2t. Errors name the file.
+absl::StatusOr<std::vector<int64_t>> ReadOffsets(const TensorFile& file, const TensorEntry& d2t) {
+  if (d2t.dtype_name != "BOOL") return file.ReadIntegers(d2t);
+  return WithPath(file.path(),
+                  absl::InvalidArgumentError(absl::StrCat(
+                      "d2t is BOOL of ", d2t.num_elements,
+                      " elements, not integers: it holds offsets (id minus row), t2d the mask")));
+}
+
+/// InvalidArgument names the first of the rows' ids, `what` in d2t, that is out of range or not
+/// new, or that `mask` (empty: none) denies.
+absl::Status CheckRowIds(const std::vector<int64_t>& ids, const char* what,
+                         const std::vector<int64_t>& mask, int64_t vocab_size) {
+  std::vector<int64_t> row_of(vocab_size, -1);
+  for (int64_t i = 0; i < std::ssize(ids); ++i) {
+    const int64_t id = ids[i];
+    const auto refuse = [&](const auto&... why) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("d2t[", i, "], ", what, ": token id ", id, why...));
+    };
+    if (id < 0 || id >= vocab_size) return refuse(" not in [0, ", vocab_size, ")");
+    if (row_of[id] >= 0) return refuse(", which row ", row_of[id], " has too");
+    row_of[id] = i;
+    if (!mask.empty() && (id >= std::ssize(mask) || mask[id] == 0)) {
+      return refuse(", for which t2d is not true");
+    }
+  }
+  return absl::OkStatus();
+}
+
+/// Checks what t2d says about the number of rows.
+absl::Status CheckMaskCount(const std::vector<int64_t>& mask, int64_t num_rows) {
+  for (size_t id = 0; id < mask.size(); ++id) {
+    if (mask[id] == 0 || mask[id] == 1) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("t2d[", id, "] is ", mask[id], ", not 0 or 1: t2d is a mask"));
+  }
+  const int64_t num_tokens = std::ranges::count(mask, 1);
+  if (mask.empty() || num_tokens == num_rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("t2d is true for ", num_tokens, " of ",
+                                                 mask.size(), " tokens, for a head of ", num_rows,
+                                                 " rows", num_tokens == 0 ? kDefault : ""));
+}
+
+absl::StatusOr<HeadMap> HeadMapOf(const std::vector<int64_t>& d2t, const std::vector<int64_t>& mask,
+                                  int64_t vocab_size) {
+  SHORTLIST_RETURN_IF_ERROR(CheckMaskCount(mask, std::ssize(d2t)));
+  std::vector<int64_t> ids = d2t;
+  for (int64_t i = 0; i < std::ssize(ids); ++i) {
+    // Without an overflow; -1 is out of range.
+    ids[i] = d2t[i] < -i || d2t[i] > kMaxId - i ? -1 : d2t[i] + i;
+  }
+  const absl::Status offsets = CheckRowIds(ids, "an offset", mask, vocab_size);
+  const absl::Status absolute = CheckRowIds(d2t, "an id", mask, vocab_size);
+  const bool is_zero = std::ranges::count(d2t, 0) == std::ssize(d2t);
+  if (is_zero && std::ssize(d2t) != vocab_size && (mask.empty() || !offsets.ok())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("d2t is 0 in all ", d2t.size(), " rows", kDefault,
+                     mask.empty() ? "; if its tokens are the first ids, add t2d" : ""));
+  }
+  if (offsets.ok() && absolute.ok() && mask.empty() && d2t.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no t2d, and d2t (", d2t[0], ", ", d2t[1],
+                     ", ...) can be offsets (id minus row) or ids: add t2d, which decides"));
+  }
+  if (!offsets.ok() && !absolute.ok()) return offsets;
+  HeadMap map{.holds_ids = !offsets.ok()};
+  const std::vector<int64_t>& chosen = map.holds_ids ? d2t : ids;
+  map.ids.assign(chosen.begin(), chosen.end());
+  return map;
+}
+
 }  // namespace
+
+absl::StatusOr<HeadMap> ReadHeadMap(const WeightFiles& weights, int64_t num_rows,
+                                    int64_t vocab_size) {
+  const auto d2t = weights.tensors().find("d2t");
+  if (d2t == weights.tensors().end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(weights.dir(), ": no tensor \"d2t\", which names the tokens of the head's ",
+                     num_rows, " rows; the target has ", vocab_size));
+  }
+  const TensorFile& file = weights.file(d2t->second);
+  const TensorEntry& entry = *d2t->second.entry;
+  if (entry.num_elements != num_rows) {
+    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": d2t has ", entry.num_elements,
+                                                   " elements for a head of ", num_rows, " rows"));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, ReadOffsets(file, entry));
+  std::vector<int64_t> mask;
+  const auto t2d = weights.tensors().find("t2d");
+  if (t2d != weights.tensors().end()) {
+    const absl::Status fits = CheckMaskLength(t2d->second.entry->num_elements, vocab_size);
+    if (!fits.ok()) return WithPath(file.path(), fits);
+    SHORTLIST_ASSIGN_OR_RETURN(mask, weights.file(t2d->second).ReadIntegers(*t2d->second.entry));
+  }
+  absl::StatusOr<HeadMap> map = HeadMapOf(offsets, mask, vocab_size);
+  if (!map.ok()) return WithPath(file.path(), map.status());
+  return map;
+}
 
 absl::StatusOr<DraftMap> ReadDraftMap(const TensorFile& file, int64_t vocab_size) {
   const auto d2t = file.entries().find("d2t");
   if (d2t == file.entries().end()) {
     return absl::InvalidArgumentError(absl::StrCat(file.path(), ": no tensor \"d2t\""));
   }
-  if (d2t->second.dtype_name == "BOOL") {
-    return WithPath(file.path(),
-                    absl::InvalidArgumentError(absl::StrCat(
-                        "d2t is BOOL of ", d2t->second.num_elements,
-                        " elements, not integers: it holds offsets (id minus row), t2d the mask")));
-  }
   DraftMap map;
-  SHORTLIST_ASSIGN_OR_RETURN(map.ids, file.ReadIntegers(d2t->second));
+  SHORTLIST_ASSIGN_OR_RETURN(map.ids, ReadOffsets(file, d2t->second));
   const std::vector<int64_t> offsets = map.ids;
   for (int64_t i = 0; i < std::ssize(map.ids); ++i) {
     const int64_t offset = offsets[i];

@@ -123,6 +123,8 @@ TEST(FlagsTest, ReadsEveryFlag) {
                                                         "int4",
                                                         "--quantize-draft",
                                                         "int8",
+                                                        "--draft-taps",
+                                                        "2,16,29",
                                                         "--json"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->models.draft, "d");
@@ -146,6 +148,7 @@ TEST(FlagsTest, ReadsEveryFlag) {
   EXPECT_EQ(flags->models.dtype, DType::kBf16);
   EXPECT_EQ(flags->models.quantize, DType::kInt4);
   EXPECT_EQ(flags->models.quantize_draft, DType::kInt8);
+  EXPECT_EQ(flags->models.draft_taps, (std::vector<int64_t>{2, 16, 29}));
   EXPECT_TRUE(flags->json);
 }
 
@@ -206,6 +209,11 @@ TEST(FlagsTest, RejectsOutOfBoundsWithFlagValueAndBound) {
            Case{"--dtype", "int8", "bf16"},
            Case{"--quantize", "int5", "int4|int8"},
            Case{"--quantize-draft", "bf16", "int4|int8"},
+           Case{"--draft-taps", "", "[0, 1024]"},
+           Case{"--draft-taps", "2,,5", "[0, 1024]"},
+           Case{"--draft-taps", "2,-1", "[0, 1024]"},
+           Case{"--draft-taps", "2,1025", "layer boundaries"},
+           Case{"--draft-taps", "2, 5", "[0, 1024]"},
            Case{"--quantize", "", "int4|int8"},
            Case{"--quantize", "INT8", "int4|int8"},
            Case{"--quantize", "bf16", "int4|int8"},

@@ -101,7 +101,7 @@ TEST(OtherModelsTest, Eagle3HeadIsDetectedByTensors) {
        {"d2t", "t2d", "midlayer.self_attn.q_proj.weight", "layers.0.hidden_norm.weight"}) {
     write(name, {2});
     ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(),
-                        {dir.path(), "EAGLE-3", name, "EAGLE-1"});
+                        {dir.path(), "EAGLE-3", name, "--draft"});
   }
   write("fc.weight", {2, 6});
   ExpectUnimplemented(ReadModelConfig(ModelSource::OfDirectory(dir.path())).status(),
