@@ -173,7 +173,8 @@ absl::Status Reslice(const ResliceFlags& flags, std::istream& in, std::ostream& 
   SHORTLIST_ASSIGN_OR_RETURN(const DraftTarget target, DraftTarget::Open(flags.model));
   SHORTLIST_RETURN_IF_ERROR(CheckVocabulary(draft, target));
   const int64_t vocab_size = target.tokenizer.vocab_size();
-  SHORTLIST_ASSIGN_OR_RETURN(const HeadRows head, FindHeadRows(draft, target.weights, vocab_size));
+  SHORTLIST_ASSIGN_OR_RETURN(const SourceHead head,
+                             FindSourceHead(draft, target.weights, vocab_size));
   SHORTLIST_ASSIGN_OR_RETURN(NewFolder folder, NewFolder::Create(flags.out));
   const std::vector<bool> old_rows = HasRow(head.ids, vocab_size);
 

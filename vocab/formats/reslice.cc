@@ -148,7 +148,7 @@ std::string BiasOf(const std::string& head) {
 /// Everything that the new file holds, and where it comes from.
 struct NewHead {
   const DraftCheckpoint& draft;
-  const HeadRows& head;
+  const SourceHead& head;
   std::vector<int64_t> ids;   // ascending
   std::vector<int64_t> rows;  // [ids.size()] of head.tensor
   int64_t num_masked;         // elements of t2d
@@ -293,7 +293,7 @@ absl::StatusOr<std::vector<std::string>> CopyFiles(const DraftCheckpoint& draft,
 }
 
 /// Checks the shape of the rows, and of the head's bias.
-absl::Status CheckRows(const DraftCheckpoint& draft, const HeadRows& head) {
+absl::Status CheckRows(const DraftCheckpoint& draft, const SourceHead& head) {
   const TensorEntry& entry = *head.tensor.location.entry;
   if (entry.shape.size() != 2 || entry.num_bytes == 0 || entry.format != nullptr ||
       !entry.strides.empty()) {
@@ -322,11 +322,11 @@ absl::Status CheckRows(const DraftCheckpoint& draft, const HeadRows& head) {
 
 }  // namespace
 
-absl::StatusOr<HeadRows> FindHeadRows(const DraftCheckpoint& draft, const WeightFiles& target,
-                                      int64_t vocab_size) {
+absl::StatusOr<SourceHead> FindSourceHead(const DraftCheckpoint& draft, const WeightFiles& target,
+                                          int64_t vocab_size) {
   SHORTLIST_RETURN_IF_ERROR(CheckKind(draft));
   SHORTLIST_RETURN_IF_ERROR(CheckPlainHead(draft));
-  HeadRows head{.weights = &draft.weights, .tensor = draft.head};
+  SourceHead head{.weights = &draft.weights, .tensor = draft.head};
   if (draft.d2t.exists()) {
     SHORTLIST_ASSIGN_OR_RETURN(head.ids, MappedIds(draft, vocab_size));
   } else {
@@ -355,7 +355,7 @@ absl::StatusOr<HeadRows> FindHeadRows(const DraftCheckpoint& draft, const Weight
 }
 
 absl::StatusOr<std::vector<std::string>> WriteResliced(const DraftCheckpoint& draft,
-                                                       const HeadRows& head, int64_t vocab_size,
+                                                       const SourceHead& head, int64_t vocab_size,
                                                        std::vector<int64_t> ids,
                                                        const NewFolder& folder) {
   std::ranges::sort(ids);

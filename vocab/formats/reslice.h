@@ -14,7 +14,7 @@
 namespace shortlist {
 
 /// The rows from which a new head is cut. The files must outlive this.
-struct HeadRows {
+struct SourceHead {
   const WeightFiles* weights = nullptr;
   NamedTensor tensor;        // [num_rows, hidden]
   std::vector<int64_t> ids;  // [num_rows] the target's id of each row, distinct
@@ -27,8 +27,8 @@ struct HeadRows {
 /// nor the vocabulary. d2t with absolute ids is read as such. InvalidArgument for a checkpoint that
 /// is no EAGLE-3 or MTP head (a whole target, an EAGLE-1 head, which takes a list instead);
 /// Unimplemented for a quantised head and for GGUF.
-absl::StatusOr<HeadRows> FindHeadRows(const DraftCheckpoint& draft, const WeightFiles& target,
-                                      int64_t vocab_size);
+absl::StatusOr<SourceHead> FindSourceHead(const DraftCheckpoint& draft, const WeightFiles& target,
+                                          int64_t vocab_size);
 
 /// Writes a checkpoint whose head has the rows of `ids`, which are distinct and in `head.ids`, in
 /// ascending order. One model.safetensors: every other tensor byte for byte, the rows of the head
@@ -38,7 +38,7 @@ absl::StatusOr<HeadRows> FindHeadRows(const DraftCheckpoint& draft, const Weight
 /// DataLoss names a difference. Errors of the readers and of WriteFileAtomically. Does not commit
 /// `folder`.
 absl::StatusOr<std::vector<std::string>> WriteResliced(const DraftCheckpoint& draft,
-                                                       const HeadRows& head, int64_t vocab_size,
+                                                       const SourceHead& head, int64_t vocab_size,
                                                        std::vector<int64_t> ids,
                                                        const NewFolder& folder);
 
