@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_pieces.h"
 
 namespace shortlist {
 namespace {
@@ -82,10 +83,19 @@ std::string FolderOf(const std::string& path) {
   return folder.empty() ? "." : folder.string();
 }
 
-absl::Status WriteToDevice(const std::string& path, const std::string& contents) {
+using WriteContents = std::function<absl::Status(const AppendBytes&)>;
+
+/// Appends to `fd`; errors name `path`.
+AppendBytes AppendTo(int fd, const std::string& path) {
+  return [fd, &path](std::string_view bytes) {
+    return WriteAll(fd, bytes) ? absl::OkStatus() : Failed(path, "write");
+  };
+}
+
+absl::Status WriteToDevice(const std::string& path, const WriteContents& write) {
   const int fd = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return Failed(path, "open");
-  const absl::Status status = WriteAll(fd, contents) ? absl::OkStatus() : Failed(path, "write");
+  const absl::Status status = write(AppendTo(fd, path));
   close(fd);
   return status;
 }
@@ -212,18 +222,24 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes,
   return contents;
 }
 
-absl::Status WriteFileAtomically(const std::string& given, const std::string& contents) {
+absl::Status WriteFileAtomically(const std::string& path, const std::string& contents) {
+  return WriteFileAtomically(path, static_cast<int64_t>(contents.size()),
+                             [&contents](const AppendBytes& append) { return append(contents); });
+}
+
+absl::Status WriteFileAtomically(const std::string& given, int64_t num_bytes,
+                                 const WriteContents& write) {
   namespace fs = std::filesystem;
   std::error_code unknown;
   const fs::file_status status = fs::status(given, unknown);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status)) {
-    return WriteToDevice(given, contents);
+    return WriteToDevice(given, write);
   }
   // A symbolic link stays one: the file that it leads to is replaced.
   const fs::path link_target = fs::exists(status) ? fs::canonical(given, unknown) : fs::path();
   const std::string path = link_target.empty() ? given : link_target.string();
   if (rlimit limit{}; getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-                      contents.size() > limit.rlim_cur) {
+                      static_cast<uint64_t>(num_bytes) > limit.rlim_cur) {
     errno = EFBIG;  // reported before the kernel sends a signal that ends most processes
     return Failed(path, "write");
   }
@@ -235,7 +251,10 @@ absl::Status WriteFileAtomically(const std::string& given, const std::string& co
       fchmod(temporary.fd(), static_cast<mode_t>(status.permissions())) != 0) {
     return Failed(path, "write");
   }
-  if (!WriteAll(temporary.fd(), contents) || !Sync(temporary.fd())) return Failed(path, "write");
+  if (const absl::Status written = write(AppendTo(temporary.fd(), path)); !written.ok()) {
+    return written;
+  }
+  if (!Sync(temporary.fd())) return Failed(path, "write");
   if (!temporary.RenameTo(path)) return Failed(path, "replace");
   return SyncFolderOf(path);
 }

@@ -28,6 +28,11 @@ bool DraftedChain::IsNarrowed(int64_t place) const {
   return std::ranges::binary_search(narrowed, place);
 }
 
+ProposalSource DraftedChain::SourceOf(int64_t place) const {
+  if (IsForced(place)) return ProposalSource::kForced;
+  return place < first_copy() ? ProposalSource::kDrafter : ProposalSource::kCopied;
+}
+
 int64_t DraftedChain::NumForced(int64_t end) const {
   return std::ranges::lower_bound(forced, end) - forced.begin();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "request/sequence_stats.h"
 
 namespace shortlist {
 
@@ -72,6 +73,7 @@ struct DraftedChain {
   int64_t first_copy() const { return size() - num_copied; }
   bool IsForced(int64_t place) const;
   bool IsNarrowed(int64_t place) const;
+  ProposalSource SourceOf(int64_t place) const;
   /// Number of forced tokens at places below `end`.
   int64_t NumForced(int64_t end) const;
   int64_t num_forced() const { return std::ssize(forced); }

@@ -299,6 +299,12 @@ void SpeculationLoop::CountVerdict(const DraftedChain& drafted, int64_t num_acce
   stats.num_copied += drafted.num_copied;
   stats.num_forced += drafted.num_forced();
   stats.num_accepted += num_accepted;
+  stats.by_place.resize(std::max<size_t>(stats.by_place.size(), drafted.size()));
+  for (int64_t place = 0; place < drafted.size(); ++place) {
+    const auto source = static_cast<size_t>(drafted.SourceOf(place));
+    ++stats.by_place[place].num_drafted[source];
+    if (place < num_accepted) ++stats.by_place[place].num_accepted[source];
+  }
   // Copies are last. They and forced tokens are no merit of the drafter.
   const int64_t num_judged = std::min(num_emitted, drafted.first_copy());
   const int64_t num_before_copies = std::min(num_accepted, drafted.first_copy());

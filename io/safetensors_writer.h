@@ -2,13 +2,32 @@
 #define SHORTLIST_IO_SAFETENSORS_WRITER_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "base/file_pieces.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
+
+/// A tensor to be written.
+struct NewTensor {
+  std::string name;
+  std::string dtype_name;  // the format's, "F32"
+  std::vector<int64_t> shape;
+  int64_t num_bytes = 0;  // row-major, little-endian, of the size that shape and type give
+  std::function<absl::Status(const AppendBytes&)> write;  // appends num_bytes
+};
+
+/// Writes a safetensors file atomically, piece by piece. Names are distinct. Its metadata is
+/// {"format": "pt"}, without which transformers rejects a file. Tensors whose elements have more
+/// bytes come first, as PyTorch needs their data aligned. Errors are those of WriteFileAtomically
+/// and of `write`.
+absl::Status WriteSafetensorsFile(const std::string& path, std::vector<NewTensor> tensors);
 
 /// Builds a safetensors file in memory.
 class SafetensorsWriter {

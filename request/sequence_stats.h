@@ -2,11 +2,33 @@
 #define SHORTLIST_REQUEST_SEQUENCE_STATS_H_
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "vocab/row_source.h"
 
 namespace shortlist {
+
+/// What proposed a drafted token: the drafter, a constraint that names it, or a copy of earlier
+/// text.
+enum class ProposalSource { kDrafter, kForced, kCopied };
+
+inline constexpr size_t kNumProposalSources = static_cast<size_t>(ProposalSource::kCopied) + 1;
+
+/// Returns "drafter", "forced" or "copied".
+constexpr const char* ProposalSourceName(ProposalSource source) {
+  return source == ProposalSource::kDrafter  ? "drafter"
+         : source == ProposalSource::kForced ? "forced"
+                                             : "copied";
+}
+
+/// Drafted tokens at one place of the chains, by ProposalSource.
+struct PlaceCounts {
+  std::array<int64_t, kNumProposalSources> num_drafted{};
+  std::array<int64_t, kNumProposalSources> num_accepted{};  // of num_drafted, those emitted
+};
 
 /// Counters of speculation for one request.
 struct SequenceStats {
@@ -16,6 +38,9 @@ struct SequenceStats {
   int64_t num_copied = 0;    // of num_drafted, copied from earlier text
   int64_t num_forced = 0;    // of num_drafted, named by a constraint: no draft pass
   int64_t num_accepted = 0;  // drafted tokens that were emitted
+  // By place in the chain, from 0; as long as the longest chain. A token after a rejected one
+  // counts as drafted. The sums are num_drafted and num_accepted.
+  std::vector<PlaceCounts> by_place;
   // Of num_step_tokens, those that the draft could have proposed: in the active vocabulary of their
   // step, the request's tail, the successors of the previous token, or the rows chosen by the
   // sketch. All of them if the draft scores the full head. Those whose rows a constraint named
@@ -47,6 +72,13 @@ struct SequenceStats {
     num_copied += other.num_copied;
     num_forced += other.num_forced;
     num_accepted += other.num_accepted;
+    by_place.resize(std::max(by_place.size(), other.by_place.size()));
+    for (size_t place = 0; place < other.by_place.size(); ++place) {
+      for (size_t source = 0; source < kNumProposalSources; ++source) {
+        by_place[place].num_drafted[source] += other.by_place[place].num_drafted[source];
+        by_place[place].num_accepted[source] += other.by_place[place].num_accepted[source];
+      }
+    }
     num_covered += other.num_covered;
     num_unscored += other.num_unscored;
     for (size_t source = 0; source < kNumRowSources; ++source) {

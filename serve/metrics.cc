@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "serve/generator.h"
@@ -62,6 +63,21 @@ struct Metrics::Families {
     vllm["num_gpu_blocks"] = sglang["num_pages"] = absl::StrCat(num_slots);
     vllm_cache.Add(vllm).Set(1.0);
     sglang_cache.Add(sglang).Set(1.0);
+  }
+
+  void CountPlaces(const std::vector<PlaceCounts>& by_place) {
+    for (size_t place = 0; place < by_place.size(); ++place) {
+      for (size_t i = 0; i < kNumProposalSources; ++i) {
+        if (by_place[place].num_drafted[i] == 0) continue;
+        Labels of_place = labels;
+        of_place["position"] = absl::StrCat(place);
+        of_place["source"] = ProposalSourceName(static_cast<ProposalSource>(i));
+        drafted_per_pos.Add(of_place).Increment(
+            static_cast<double>(by_place[place].num_drafted[i]));
+        accepted_per_pos.Add(of_place).Increment(
+            static_cast<double>(by_place[place].num_accepted[i]));
+      }
+    }
   }
 
   void SetCosts(const DecodingCosts& costs) {
@@ -176,6 +192,13 @@ struct Metrics::Families {
                                   .Name("shortlist:verify_steps_total")
                                   .Help("Steps of a request, by the number of tokens accepted")
                                   .Register(registry);
+  // vLLM's counters by position, whose names these are with the project's prefix.
+  Family<Counter>& drafted_per_pos =
+      NewFamily("shortlist:spec_decode_num_draft_tokens_per_pos_total",
+                "Drafted tokens, by place in the chain (from 0) and by what proposed them");
+  Family<Counter>& accepted_per_pos =
+      NewFamily("shortlist:spec_decode_num_accepted_tokens_per_pos_total",
+                "Drafted tokens that were emitted, by place in the chain and by source");
   Family<Counter>& encode_requests =
       NewFamily("shortlist:encode_requests_total", "Requests for encodings, by how they ended");
   Family<Counter>& encoded_inputs = NewFamily("shortlist:encoded_inputs_total",
@@ -255,6 +278,7 @@ void Metrics::OnFinished(const GenerationEvent& event) {
     f.accepted.Add({{"accepted", absl::StrCat(k)}})
         .Increment(static_cast<double>(event.accepted_counts[k]));
   }
+  f.CountPlaces(event.stats.by_place);
   const std::lock_guard lock(f.mutex);
   f.speculation.Add(event.stats);
 }

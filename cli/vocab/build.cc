@@ -24,6 +24,7 @@
 #include "cli/vocab/file_lock.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/loss_note.h"
+#include "cli/vocab/pins.h"
 #include "cli/vocab/stop_signals.h"
 #include "cli/vocab/text_corpora.h"
 #include "cli/vocab/used_files.h"
@@ -34,8 +35,6 @@
 
 namespace shortlist {
 namespace {
-
-enum class Pins { kControl, kControlAndBytes, kNone };
 
 struct BuildFlags {
   TokenizerSource tokenizer;
@@ -114,31 +113,10 @@ void AddFlags(CLI::App& command, BuildFlags& flags) {
                       "Pairs that occur less often are left out");
   AddInteger<int64_t>(command, "--max-pairs", flags.max_pairs, 1024, int64_t{1} << 30,
                       "Most different pairs of a corpus held in memory, at 18 bytes each");
-  AddChoice<Pins>(command, "--pin", flags.pins,
-                  {{"control", Pins::kControl},
-                   {"control+bytes", Pins::kControlAndBytes},
-                   {"none", Pins::kNone}},
-                  "What every selection holds: control tokens, and tokens of a single byte")
-      ->default_str("control+bytes");
+  AddPinFlag(command, flags.pins, "What every selection holds");
   command.add_option("--source", flags.source, "What was counted, in words; the files without it")
       ->type_name("TEXT");
   AddThreadsFlag(command, flags.num_threads);
-}
-
-std::vector<TokenId> PinnedIds(const ListTokenizer& list_tokenizer, Pins pins) {
-  std::vector<TokenId> pinned;
-  if (pins == Pins::kNone) return pinned;
-  const Tokenizer& tokenizer = list_tokenizer.tokenizer();
-  const int64_t num_ids = std::min(tokenizer.size(), list_tokenizer.vocab_size());
-  for (int32_t i = 0; i < num_ids; ++i) {
-    const TokenId id{i};
-    const bool is_byte = tokenizer.TokenBytes(id).size() == 1;
-    if (tokenizer.IsSpecial(id) || id == tokenizer.eos() ||
-        (is_byte && pins == Pins::kControlAndBytes)) {
-      pinned.push_back(id);
-    }
-  }
-  return pinned;
 }
 
 std::string SourceOf(const std::vector<CorpusCounts>& corpora) {
@@ -294,7 +272,7 @@ absl::Status Build(const BuildFlags& flags, std::istream& in, std::ostream& out)
   }
 
   BuildOptions options = flags.list;
-  options.pinned = PinnedIds(tokenizer, flags.pins);
+  options.pinned = PinnedIds(tokenizer.tokenizer(), tokenizer.vocab_size(), flags.pins);
   SHORTLIST_RETURN_IF_ERROR(options.Validate(target.vocab_size));
   SHORTLIST_RETURN_IF_ERROR(CheckMix(texts, counts));
   SHORTLIST_RETURN_IF_ERROR(CountTexts(flags, tokenizer, texts, in, lock, counts));

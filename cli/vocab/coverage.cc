@@ -1,8 +1,7 @@
 #include "vocab/counting/coverage.h"
 
 #include <cstdint>
-#include <iostream>
-#include <iterator>
+#include <istream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,18 +9,12 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "base/counted.h"
-#include "base/excerpt.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/thread_pool.h"
 #include "cli/flags/flag_kinds.h"
-#include "cli/progress.h"
-#include "cli/vocab/corpus_counter.h"
-#include "cli/vocab/corpus_file.h"
-#include "cli/vocab/counted_already.h"
 #include "cli/vocab/coverage_report.h"
+#include "cli/vocab/encoded_texts.h"
 #include "cli/vocab/list_tokenizer.h"
 #include "cli/vocab/sizes_flag.h"
 #include "cli/vocab/text_corpora.h"
@@ -32,8 +25,6 @@
 
 namespace shortlist {
 namespace {
-
-constexpr int64_t kBatchBytes = int64_t{4} << 20;
 
 struct CoverageFlags {
   std::vector<std::string> lists;  // as given by --vocab
@@ -103,126 +94,29 @@ absl::StatusOr<MeasuredLists> OpenLists(const CoverageFlags& flags, const VocabT
   return measured;
 }
 
-struct EncodedText {
-  absl::StatusOr<std::vector<TokenId>> prompt = std::vector<TokenId>();
-  absl::StatusOr<std::vector<TokenId>> output = std::vector<TokenId>();
-};
-
-std::vector<EncodedText> EncodeTexts(const std::vector<Document>& documents,
-                                     const EncodeText& encode, int64_t vocab_size,
-                                     ThreadPool& pool) {
-  struct Context {
-    const std::vector<Document>& documents;
-    const EncodeText& encode;
-    const int64_t vocab_size;
-    std::vector<EncodedText> texts;
-  } context{documents, encode, vocab_size, std::vector<EncodedText>(documents.size())};
-  pool.Run(
-      std::ssize(documents),
-      [](void* raw, int64_t i) {
-        auto& c = *static_cast<Context*>(raw);
-        c.texts[i].prompt = c.encode(c.documents[i].prompt);
-        c.texts[i].output = TokensOf(c.documents[i], c.encode, c.vocab_size);
-      },
-      &context);
-  return std::move(context.texts);
-}
-
-/// Reports progress of the replay on stderr, every few seconds.
-class ReplayProgress {
- public:
-  explicit ReplayProgress(const std::vector<TextCorpus>& corpora) {
-    for (const TextCorpus& corpus : corpora) {
-      for (const std::string& path : corpus.files) {
-        const int64_t bytes = LookAt(path).bytes;
-        total_bytes_ = bytes < 0 || total_bytes_ < 0 ? -1 : total_bytes_ + bytes;
-      }
-    }
-  }
-
-  void OnBatch(const std::string& path, const Documents& documents) {
-    if (!timer_.IsDue()) return;
-    const double seconds = timer_.seconds();
-    const int64_t bytes = done_bytes_ + documents.num_stored_bytes();
-    std::cerr << absl::StrFormat("coverage: %s, %.2f MB/s%s\n", Excerpt(path),
-                                 1e-6 * static_cast<double>(bytes) / seconds,
-                                 ProgressNote(bytes, total_bytes_, seconds));
-  }
-  void OnEndOfFile(const Documents& documents) { done_bytes_ += documents.num_stored_bytes(); }
-
- private:
-  int64_t total_bytes_ = 0, done_bytes_ = 0;  // as stored; total -1: one is unknown
-  NoteTimer timer_;
-};
-
-/// Replays one document over every list. Returns the number of its output tokens.
-absl::StatusOr<int64_t> ReplayDocument(const std::string& corpus, const std::string& category,
-                                       const EncodedText& text, std::vector<Measured>& measured) {
-  SHORTLIST_RETURN_IF_ERROR(text.prompt.status());
-  SHORTLIST_RETURN_IF_ERROR(text.output.status());
-  const std::string name = category.empty() ? corpus : absl::StrCat(corpus, ", ", category);
-  for (Measured& list : measured) {
-    SHORTLIST_ASSIGN_OR_RETURN(const Coverage coverage,
-                               list.meter.Replay(*text.prompt, *text.output));
-    list.of_texts[name] += coverage;
-    if (name != corpus) list.of_texts[corpus + ", all"] += coverage;
-  }
-  return std::ssize(*text.output);
-}
-
-/// Replays all texts over every list. InvalidArgument names a corpus without a token;
-/// FailedPrecondition a file that changes while it is read.
+/// Replays all texts over every list.
 absl::Status Replay(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora,
                     const EncodeText& encode, int64_t vocab_size, std::istream& in,
                     std::vector<Measured>& measured) {
   ThreadPool pool(static_cast<int>(flags.num_threads));
-  MissingMembers missing;
-  ReplayProgress progress(corpora);
-  for (const TextCorpus& corpus : corpora) {
-    const int64_t missing_before = missing.num_texts;
-    int64_t num_tokens = 0;
-    for (const std::string& path : corpus.files) {
-      SHORTLIST_ASSIGN_OR_RETURN(
-          CorpusFile file, CorpusFile::Open(path, flags.texts.is_jsonl, flags.texts.fields, in));
-      while (true) {
-        SHORTLIST_ASSIGN_OR_RETURN(const std::vector<Document> batch, file.Read(kBatchBytes));
-        if (batch.empty()) break;
-        const std::vector<EncodedText> texts = EncodeTexts(batch, encode, vocab_size, pool);
-        for (size_t i = 0; i < batch.size(); ++i) {
-          SHORTLIST_ASSIGN_OR_RETURN(
-              const int64_t of_text,
-              ReplayDocument(corpus.name, batch[i].category, texts[i], measured));
-          num_tokens += of_text;
-        }
-        progress.OnBatch(path, file.documents());
-      }
-      missing.Add(file.documents());
-      progress.OnEndOfFile(file.documents());
+  const TextReading reading = {"coverage", flags.texts, corpora, encode, vocab_size, pool};
+  return ForEachText(reading, in, [&measured](const EncodedText& text) -> absl::Status {
+    const std::string name =
+        text.category.empty() ? text.corpus : absl::StrCat(text.corpus, ", ", text.category);
+    for (Measured& list : measured) {
+      SHORTLIST_ASSIGN_OR_RETURN(const Coverage coverage,
+                                 list.meter.Replay(text.prompt, text.output));
+      list.of_texts[name] += coverage;
+      if (name != text.corpus) list.of_texts[text.corpus + ", all"] += coverage;
     }
-    if (num_tokens > 0) continue;
-    const int64_t num_missing = missing.num_texts - missing_before;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--text ", Excerpt(corpus.name), ": the texts hold no token",
-        num_missing == 0
-            ? ""
-            : absl::StrCat("; ", Counted(num_missing, "row is", "rows are"), " without \"",
-                           Excerpt(flags.texts.fields.text), "\" (--text-key)")));
-  }
-  missing.Note("coverage", flags.texts.fields);
-  return absl::OkStatus();
+    return absl::OkStatus();
+  });
 }
 
-/// InvalidArgument if the plot cannot be written or would overwrite an input, or if a text has a
-/// weight, which would have no effect, or would be measured twice.
+/// InvalidArgument if the plot cannot be written or would overwrite an input. Errors of CheckTexts.
 absl::Status CheckFiles(const CoverageFlags& flags, const std::vector<TextCorpus>& corpora) {
-  for (const TextCorpus& corpus : corpora) {
-    if (corpus.weight == 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--text ", corpus.weight, "@", Excerpt(corpus.name),
-                     ": texts are measured one by one, so none has a weight here"));
-  }
+  SHORTLIST_RETURN_IF_ERROR(CheckTexts(corpora));
   std::vector<UsedFile> inputs = FilesOf(corpora);
-  SHORTLIST_RETURN_IF_ERROR(CheckDistinct(inputs));
   for (const std::string& list : flags.lists) {
     SHORTLIST_ASSIGN_OR_RETURN(const VocabOptions options, ParseVocabFlag(list));
     inputs.push_back({"", options.custom_vocab_path});

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "text/tokenizer.h"
@@ -34,6 +35,10 @@ class ListTokenizer {
   /// directory has a config.json.
   static absl::StatusOr<ListTokenizer> Open(const TokenizerSource& source);
 
+  /// For a tokenizer and the vocabulary of its model.
+  ListTokenizer(std::unique_ptr<Tokenizer> tokenizer, int64_t vocab_size)
+      : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {}
+
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   int64_t vocab_size() const { return vocab_size_; }
   /// Valid while this lives. The vocabulary is the model's, or the tokenizer's if there is no
@@ -44,9 +49,6 @@ class ListTokenizer {
   EncodeText encode() const;
 
  private:
-  ListTokenizer(std::unique_ptr<Tokenizer> tokenizer, int64_t vocab_size)
-      : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {}
-
   std::unique_ptr<Tokenizer> tokenizer_;
   int64_t vocab_size_;
 };

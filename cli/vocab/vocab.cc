@@ -6,8 +6,9 @@ namespace shortlist {
 
 VocabCommand::VocabCommand(CLI::App& vocab) {
   vocab.require_subcommand(1);
-  for (const auto add : {AddVocabBuild, AddVocabShow, AddVocabCoverage, AddVocabMerge, AddVocabDiff,
-                         AddVocabCheck, AddVocabConvert, AddVocabTune, AddVocabSketch}) {
+  for (const auto add :
+       {AddVocabBuild, AddVocabShow, AddVocabCoverage, AddVocabMerge, AddVocabDiff, AddVocabCheck,
+        AddVocabConvert, AddVocabTune, AddVocabSketch, AddVocabDoctor, AddVocabReslice}) {
     subcommands_.push_back(add(vocab));
   }
 }

@@ -57,6 +57,11 @@ VocabSubcommand AddVocabTune(CLI::App& vocab);
 /// states that its head reads, and writes it (WriteSketchFile). On error, an existing file stays
 /// unchanged.
 VocabSubcommand AddVocabSketch(CLI::App& vocab);
+/// Reports what the list of a draft's checkpoint loses on given texts, and what is wrong with it.
+/// FailedPrecondition names the faults, after the report.
+VocabSubcommand AddVocabDoctor(CLI::App& vocab);
+/// Writes a checkpoint of a draft whose head has other rows.
+VocabSubcommand AddVocabReslice(CLI::App& vocab);
 
 }  // namespace shortlist
 

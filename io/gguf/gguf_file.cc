@@ -21,6 +21,8 @@ constexpr int64_t kMaxElements = 1 << 22;  // of an array
 constexpr size_t kMaxNameBytes = 1024;     // of a key or a tensor
 constexpr uint32_t kMaxDims = 4;
 constexpr int64_t kMaxAlignment = 1 << 20;
+constexpr uint32_t kInt32Tensor = 26,
+                   kInt64Tensor = 27;  // types of tensors of integers, such as d2t
 
 // Bytes that an element of the header takes at least.
 constexpr int64_t kMinTensorBytes = 24;
@@ -221,22 +223,28 @@ absl::StatusOr<TensorEntry> ReadTensor(HeaderReader& in) {
   }
   SHORTLIST_ASSIGN_OR_RETURN(const uint32_t type, in.Number<uint32_t>());
   entry.format = FindBlockFormat(type);
-  if (entry.format == nullptr) {
+  if (entry.format != nullptr) {
+    entry.dtype_name = entry.format->name();
+    entry.dtype = entry.format->dtype();
+    if (entry.shape.back() % entry.format->num_elements() != 0) {
+      return Invalid(absl::StrCat("rows of ", entry.shape.back(),
+                                  " elements are no whole blocks of ", entry.format->name(), " (",
+                                  entry.format->num_elements(), ")"));
+    }
+    SHORTLIST_RETURN_IF_ERROR(SetSize(8 * DTypeBytes(*entry.dtype), entry));
+  } else if (type == kInt32Tensor || type == kInt64Tensor) {
+    entry.dtype_name = type == kInt32Tensor ? "I32" : "I64";
+    SHORTLIST_RETURN_IF_ERROR(SetSize(type == kInt32Tensor ? 32 : 64, entry));
+  } else {
     return absl::UnimplementedError(absl::StrCat(BlockFormatName(type), " is not supported; ",
                                                  SupportedBlockFormats(), " are"));
   }
-  entry.dtype_name = entry.format->name();
-  entry.dtype = entry.format->dtype();
-  if (entry.shape.back() % entry.format->num_elements() != 0) {
-    return Invalid(absl::StrCat("rows of ", entry.shape.back(), " elements are no whole blocks of ",
-                                entry.format->name(), " (", entry.format->num_elements(), ")"));
-  }
-  SHORTLIST_RETURN_IF_ERROR(SetSize(8 * DTypeBytes(*entry.dtype), entry));
   SHORTLIST_ASSIGN_OR_RETURN(entry.offset, ReadInteger<uint64_t>(in));
   return entry;
 }
 
 int64_t StoredBytes(const TensorEntry& entry) {
+  if (entry.format == nullptr) return entry.num_bytes;
   return entry.num_elements / entry.format->num_elements() * entry.format->num_bytes();
 }
 

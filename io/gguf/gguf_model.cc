@@ -338,6 +338,10 @@ absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadat
       return absl::UnimplementedError(absl::StrCat("tensor ", Quote(name), " is not part of a ",
                                                    keys.family().arch, " model known here"));
     }
+    if (!stored.dtype.has_value()) {
+      return absl::UnimplementedError(
+          absl::StrCat("tensor ", Quote(name), ": weights of type ", stored.dtype_name));
+    }
     TensorEntry entry = stored;
     if (keys.family().pairs_rows &&
         (name.ends_with(".attn_q.weight") || name.ends_with(".attn_k.weight"))) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file_pieces.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -118,6 +119,26 @@ TEST_F(FileTest, FailedWriteKeepsOldFileAndNamesPath) {
   EXPECT_EQ(WriteFileAtomically(Path("no/such/folder/f"), "x").code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(NumFiles(), 1);
+}
+
+TEST_F(FileTest, WritesInPiecesAllOrNothing) {
+  const auto write = [](const AppendBytes& append) {
+    const absl::Status first = append("in ");
+    return first.ok() ? append("pieces") : first;
+  };
+  ASSERT_TRUE(WriteFileAtomically(Path("f"), /*num_bytes=*/9, write).ok());
+  EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/100), "in pieces");
+  const auto fail = [](const AppendBytes& append) {
+    EXPECT_TRUE(append("half").ok());
+    return absl::DataLossError("the source ended");
+  };
+  EXPECT_EQ(WriteFileAtomically(Path("f"), /*num_bytes=*/9, fail),
+            absl::DataLossError("the source ended"));
+  EXPECT_EQ(*ReadFile(Path("f"), /*max_bytes=*/100), "in pieces");
+  EXPECT_EQ(NumFiles(), 1);
+  const absl::Status full = WriteFileAtomically("/dev/full", /*num_bytes=*/9, write);
+  EXPECT_EQ(full.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("/dev/full: cannot write"));
 }
 
 TEST_F(FileTest, LinksUnderTemporaryNamesAreNotFollowed) {

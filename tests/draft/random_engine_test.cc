@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -109,6 +111,8 @@ class RandomRun {
 
   /// The outputs of a random engine that drafts.
   std::vector<std::vector<TokenId>> Drafted(SequenceStats& total);
+  /// Accepted tokens by place in the chain, from 0.
+  const std::vector<int64_t>& num_accepted() const { return num_accepted_; }
 
  private:
   struct Request {
@@ -146,8 +150,10 @@ class RandomRun {
   SpeculativeEngine::Options RandomOptions();
   std::unique_ptr<DynamicVocabularyManager> RandomVocab();
   void Disturb(SpeculativeEngine& engine, Lane& lane);
+  void CountAccepted(const Sequence& sequence, int64_t num_emitted);
 
   std::mt19937 rng_;
+  std::vector<int64_t> num_accepted_;
   ThreadPool pool_{1};
   FakeModel target_, draft_;
   std::vector<Request> requests_;
@@ -225,6 +231,15 @@ void RandomRun::Disturb(SpeculativeEngine& engine, Lane& lane) {
   }
 }
 
+/// Counts the places of the last `num_emitted` tokens' chain that were accepted, by their origins.
+void RandomRun::CountAccepted(const Sequence& sequence, int64_t num_emitted) {
+  const auto origins = std::span(sequence.token_infos).last(num_emitted);
+  for (size_t place = 0; place < origins.size() && WasAccepted(origins[place].origin); ++place) {
+    num_accepted_.resize(std::max(num_accepted_.size(), place + 1));
+    ++num_accepted_[place];
+  }
+}
+
 std::vector<std::vector<TokenId>> RandomRun::Drafted(SequenceStats& total) {
   const SpeculativeEngine::Options options = RandomOptions();
   std::unique_ptr<ModelDrafter> drafter;  // null: copies and forced text alone
@@ -260,8 +275,11 @@ std::vector<std::vector<TokenId>> RandomRun::Drafted(SequenceStats& total) {
       EXPECT_TRUE(status.ok()) << status;
     }
     if (!step.empty() && !OneIn(5)) {
-      const absl::Status status = engine->Step(step).status();
-      EXPECT_TRUE(status.ok()) << status;
+      const auto results = engine->Step(step);
+      EXPECT_TRUE(results.ok()) << results.status();
+      for (size_t i = 0; results.ok() && i < step.size(); ++i) {
+        CountAccepted(*step[i].sequence, (*results)[i].num_emitted);
+      }
     }
   }
   std::vector<std::vector<TokenId>> outputs;
@@ -272,13 +290,34 @@ std::vector<std::vector<TokenId>> RandomRun::Drafted(SequenceStats& total) {
   return outputs;
 }
 
+/// `num_accepted`: by place, counted from the outputs.
+void ExpectPlaces(const SequenceStats& stats, std::vector<int64_t> num_accepted) {
+  std::array<int64_t, kNumProposalSources> drafted{};
+  std::vector<int64_t> accepted;
+  for (const PlaceCounts& place : stats.by_place) {
+    for (size_t i = 0; i < kNumProposalSources; ++i) drafted[i] += place.num_drafted[i];
+    accepted.push_back(std::reduce(place.num_accepted.begin(), place.num_accepted.end()));
+  }
+  const auto of = [&drafted](ProposalSource source) {
+    return drafted[static_cast<size_t>(source)];
+  };
+  EXPECT_EQ(of(ProposalSource::kCopied), stats.num_copied);
+  EXPECT_EQ(of(ProposalSource::kForced), stats.num_forced);
+  EXPECT_EQ(std::reduce(drafted.begin(), drafted.end()), stats.num_drafted);
+  num_accepted.resize(accepted.size());
+  EXPECT_EQ(accepted, num_accepted);
+}
+
 TEST(RandomEngineTest, OutputsEqualPlainDecoding) {
   SequenceStats total;
   const uint32_t count = kShortSuites ? 200 : 2000;
   for (uint32_t seed = 1; seed <= count; ++seed) {
     RandomRun run(seed);
     const auto expected = run.Plain();
-    ASSERT_EQ(run.Drafted(total), expected) << "seed " << seed;
+    SequenceStats stats;
+    ASSERT_EQ(run.Drafted(stats), expected) << "seed " << seed;
+    ExpectPlaces(stats, run.num_accepted());
+    total.Add(stats);
   }
   // All ways of drafting took part.
   EXPECT_GT(total.num_accepted, 1000);

@@ -309,6 +309,8 @@ TEST_F(GgufTest, DamagedHeadersAreRejected) {
   EXPECT_THAT(with({{"token_embd.weight", {256}, 16, 0}}),
               AllOf(HasSubstr("IQ2_XXS is not supported"), HasSubstr("Q4_K")));
   EXPECT_THAT(with({{"token_embd.weight", {256}, 99, 0}}), HasSubstr("type 99"));
+  EXPECT_THAT(with({{"token_embd.weight", {32}, 27, 0}}),
+              HasSubstr("\"token_embd.weight\": weights of type I64"));
   EXPECT_THAT(with({{"blk.1.ffn_up.weight", {32}, 0, 0}, {"blk.01.ffn_up.weight", {32}, 0, 128}}),
               HasSubstr("is another one's, too: model.layers.1.mlp.up_proj.weight"));
   EXPECT_THAT(with({{"rope_other.weight", {64}, 0, 0}}),

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
 #include "io/safetensors_writer.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
@@ -191,6 +192,39 @@ TEST_F(SafetensorsTest, HeaderLengthsAreBounded) {
   EXPECT_THAT(open_with_length(uint64_t{1} << 63), HasSubstr("9223372036854775808"));
   EXPECT_THAT(open_with_length(99'999'999), HasSubstr("truncated"));
   EXPECT_THAT(open_with_length(0), HasSubstr("does not begin with '{'"));
+}
+
+/// Elements of more bytes come first, whatever the order of the tensors.
+TEST_F(SafetensorsTest, WrittenFileAlignsItsTensors) {
+  const auto bytes_of = [](const std::string& bytes) {
+    return [bytes](const AppendBytes& append) {
+      const absl::Status first = append(bytes.substr(0, 1));
+      return first.ok() ? append(bytes.substr(1)) : first;
+    };
+  };
+  const std::string path = dir_.Join("written.safetensors");
+  ASSERT_TRUE(
+      WriteSafetensorsFile(
+          path, {{"mask", "BOOL", {3}, 3, bytes_of("abc")},
+                 {"half", "BF16", {1}, 2, bytes_of("de")},
+                 {"none", "F32", {0, 5}, 0, {[](const AppendBytes&) { return absl::OkStatus(); }}},
+                 {"ids", "I64", {1}, 8, bytes_of("ABCDEFGH")}})
+          .ok());
+  const auto file = OpenSafetensors(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->entries().size(), 4u);
+  const auto expect = [&file](const char* name, const std::string& bytes, int64_t alignment) {
+    const TensorEntry& entry = file->entries().at(name);
+    EXPECT_EQ(entry.offset % alignment, 0) << name;
+    std::string read(entry.num_bytes, '\0');
+    ASSERT_TRUE(file->Read(entry, 0, entry.num_bytes, read.data()).ok());
+    EXPECT_EQ(read, bytes);
+  };
+  expect("mask", "abc", 1);
+  expect("half", "de", 2);
+  expect("ids", "ABCDEFGH", 8);
+  const std::string whole = *ReadFile(path, /*max_bytes=*/10000);
+  EXPECT_THAT(whole, HasSubstr(R"("__metadata__":{"format":"pt"})"));
 }
 
 TEST_F(SafetensorsTest, NamesInMessagesAreEscapedAndShort) {

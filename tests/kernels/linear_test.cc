@@ -239,7 +239,7 @@ TEST(LinearTest, AmxMatchesPlainTileBits) {
   std::mt19937 rng(10);
   const int64_t out_features = 75;
   for (const int64_t in_features : {1, 31, 64, 129, 700}) {
-    for (const int64_t num_tokens : {1, 8, 16, 17, 45}) {
+    for (const int64_t num_tokens : {1, 3, 8, 11, 16, 17, 45}) {
       const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
       const std::vector<float> w = RandomFloats(rng, out_features * in_features);
       for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
@@ -259,7 +259,7 @@ TEST(LinearTest, TokenBitsAreIndependentOfBatch) {
   std::mt19937 rng(11);
   const int64_t in_features = 1040, out_features = 40;
   const std::vector<float> w = RandomFloats(rng, out_features * in_features);
-  for (const int64_t num_tokens : {33, 70, 700}) {
+  for (const int64_t num_tokens : {4, 8, 12, 16, 33, 70, 700}) {
     const std::vector<float> x = RandomFloats(rng, num_tokens * in_features);
     for (const DType dtype : {DType::kBf16, DType::kInt8, DType::kInt4}) {
       const PackedLinear weight = Pack(StoredRows(w, dtype, in_features), in_features);

@@ -161,6 +161,14 @@ bool FakeEngine::StepOne(Running& running, BatchTokenIdOut& out) {
       reason = FinishReason::kLength;
     }
   }
+  running.stats.by_place.resize(2);
+  for (int64_t place = 0; is_step && place < 2; ++place) {
+    constexpr auto kDrafter = static_cast<size_t>(ProposalSource::kDrafter);
+    ++running.stats.by_place[place].num_drafted[kDrafter];
+    const bool accepted =
+        place < std::ssize(row.token_infos) && WasAccepted(row.token_infos[place].origin);
+    running.stats.by_place[place].num_accepted[kDrafter] += accepted ? 1 : 0;
+  }
   out.rows.push_back(row);
   const bool overdue = age.count() >= running.input.timeout_s;
   if (reason == FinishReason::kNone && !overdue) return false;

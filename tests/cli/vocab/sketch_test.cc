@@ -84,9 +84,9 @@ TEST_F(VocabSketchTest, DraftThatDoesNotPayIsSketched) {
 }
 
 TEST_F(VocabSketchTest, HeadOnlySketchNeedsNoFile) {
-  const Outcome outcome = RunGenerate(DemoPair() + kPrompt +
-                                      Args{"--json", "--vocab", "empty", "--sketch-rows", "200",
-                                           "--draft-p-min", "0.35"});
+  const Outcome outcome = RunGenerate(
+      DemoPair() + kPrompt +
+      Args{"--json", "--vocab", "empty", "--sketch-rows", "200", "--draft-p-min", "0.35"});
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   const nlohmann::json row = nlohmann::json::parse(outcome.out);
   EXPECT_GT(row["meta_info"]["spec_accept_length"], 1.0) << row;

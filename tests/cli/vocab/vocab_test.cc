@@ -313,6 +313,35 @@ TEST_F(VocabTest, ConvertKeepsIdsAndOrder) {
   ASSERT_TRUE(Run({"convert", back, back}).status.ok());  // it is read before it is written
 }
 
+TEST_F(VocabTest, ConvertPinsOrReportsWhatIsMissing) {
+  const std::string ids = dir_.Write("ids.txt", "5000\n6000\n"), to = dir_.Join("to.vocab.json");
+  const auto run = [&](const Args& more) {
+    ::testing::internal::CaptureStderr();
+    const Outcome outcome = Run(Args{"convert", ids, to} + more);
+    EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(run({}), HasSubstr("convert: not checked whether the list holds byte, control"));
+  const std::string missing = run({"--tokenizer", Tokenizer()});
+  EXPECT_THAT(missing, HasSubstr("convert: the list lacks "));
+  EXPECT_THAT(missing, HasSubstr(" of a control token or a single byte (--pin control+bytes"));
+  EXPECT_EQ(ReadList(to).NumIds(), 2);
+  EXPECT_EQ(run({"--tokenizer", Tokenizer(), "--pin", "control+bytes"}), "");
+  EXPECT_GT(ReadList(to).pinned.size(), 256u);
+  EXPECT_EQ(ReadList(to).NumIds(), std::ssize(ReadList(to).pinned) + 2);
+  run({"--tokenizer", Tokenizer(), "--pin", "control"});
+  EXPECT_LT(ReadList(to).pinned.size(), 100u);
+  // Pinned ids come first within --top.
+  run({"--tokenizer", Tokenizer(), "--pin", "control", "--ranked", "--top",
+       std::to_string(ReadList(to).pinned.size())});
+  EXPECT_EQ(ReadList(to).NumIds(), std::ssize(ReadList(to).pinned));
+  ExpectRefused({"convert", ids, to, "--pin", "control"}, "--pin needs --model or --tokenizer");
+  // The demo list pins all of them.
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run({"convert", DemoList(), to, "--tokenizer", Tokenizer()}).status.ok());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 /// The rank of the document, pinned ids where they stand in it.
 TEST_F(VocabTest, ConvertKeepsRankThroughEveryFormat) {
   std::vector<TokenId> rank = ReadList(DemoList()).ByRank();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/serve/api_fixture.h"
 
 namespace shortlist {
@@ -104,6 +105,31 @@ TEST_F(InfoTest, AcceptLengthAndCoverageAgreeEverywhere) {
   EXPECT_EQ(Metric(metrics, "sglang:spec_verify_calls_total"),
             meta["spec_verify_ct"].get<double>());
   EXPECT_EQ(Metric(metrics, "shortlist:escapes_total"), num_escapes);
+}
+
+/// A step of the fake engine drafts two tokens, and accepts none, one or both.
+TEST_F(InfoTest, MetricsCountDraftedTokensByPlace) {
+  Start();
+  HttpClient client = Connect();
+  const json params = {{"temperature", 0}, {"max_new_tokens", 40}};
+  const json meta = client.Post("/generate", json{{"text", kPrompt}, {"sampling_params", params}})
+                        .Json()["meta_info"];
+  const json histogram = meta["spec_accept_histogram"];
+  ASSERT_EQ(histogram.size(), 3u);
+  const std::string metrics = client.Get("/metrics").body;
+  int64_t num_accepted = 0;
+  for (const int64_t place : {1, 0}) {  // a step that accepts k tokens has accepted places below k
+    num_accepted += histogram[place + 1].get<int64_t>();
+    const std::string labels =
+        absl::StrCat("{model_name=\"demo\",position=\"", place, "\",source=\"drafter\"} ");
+    EXPECT_THAT(metrics,
+                HasSubstr(absl::StrCat("shortlist:spec_decode_num_draft_tokens_per_pos_total",
+                                       labels, meta["spec_verify_ct"].get<int64_t>(), "\n")));
+    EXPECT_THAT(metrics,
+                HasSubstr(absl::StrCat("shortlist:spec_decode_num_accepted_tokens_per_pos_total",
+                                       labels, num_accepted, "\n")));
+  }
+  EXPECT_GT(num_accepted, 0);
 }
 
 TEST_F(InfoTest, LabelsHoldCacheSize) {
