@@ -76,11 +76,11 @@ def eagle3_card(facts):
 EAGLE-3 head (Li et al., 2025) for `../target`, in SpecForge's flat format. It reads the target's residual stream at
 layer boundaries 2, 5 and 11, joined by `fc`, and has rows for the 4,096 most likely tokens of
 `vocab_lists/demo.vocab.json` (`d2t`): the target's own. The embedding is the target's. It began with the layer of
-`../draft` and the `fc` that best predicts the target's last stream, and was trained with rollouts of three steps.
+`../draft` and the `fc` that best predicts the target's last stream, and was trained with rollouts of two steps.
 
 Trained by `scripts/train_demo/eagle3.py`, seed {facts['seed']}, on {facts['device']}, PyTorch {facts['torch']}, in bf16 autocast:
-{facts['tokens'] / 1e6:.1f} M tokens, 75 % from {facts['samples']:,} rows of 256 that the target wrote itself (half greedily, half at temperatures
-0.6 to 1), the rest of the corpora below. On greedy continuations of held-out documents, {rates} of the
-tokens at depth 1, 2, ... are accepted where all before them were.
+{facts['tokens'] / 1e6:.1f} M tokens from {facts['rows']:,} rows of 256, 75 % of them from {facts['samples']:,} that the target wrote itself (half
+greedily, half at temperatures 0.6 to 1), the rest of the corpora below. On greedy continuations of held-out documents,
+{rates} of the tokens at depth 1, 2, ... are accepted where all before them were.
 
 {DATA}"""

@@ -28,7 +28,7 @@ import training
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TAPS = (2, 5, 11)  # layer boundaries of the target; the last one is what enters its final norm
 NUM_ROWS = 4096
-NUM_ROLLOUTS = 3
+NUM_ROLLOUTS = 2
 NUM_DEPTHS = 4  # of the evaluation
 PEAK_RATE = 1.5e-3
 SHAPE = drafts.EAGLE_SHAPE
@@ -36,7 +36,8 @@ SHAPE = drafts.EAGLE_SHAPE
 
 class Eagle3(nn.Module):
     """EAGLE-3 (Li et al., 2025). Position i takes the embedding of t_i+1 and a feature of h_i, and predicts t_i+2. The
-    first feature is fc of the target's residual stream at TAPS, that of a later step the previous step's output.
+    first feature is fc of the target's residual stream at TAPS, that of a later step the previous step's output. The
+    normed feature is the residual: later steps stay in the range of the first.
     Parameter names are those of published heads."""
 
     def __init__(self, shape):
@@ -88,7 +89,8 @@ class Eagle3(nn.Module):
         features = self.fc(tapped.to(embedded.dtype)).float()
         keys, values = [], []
         for step in range(num_rollouts):
-            joined = torch.cat([layer.input_layernorm(embedded), layer.hidden_norm(features)], dim=-1)
+            normed = layer.hidden_norm(features)
+            joined = torch.cat([layer.input_layernorm(embedded), normed], dim=-1)
             q, k, v = attention.project(joined, cos, sin)
             keys.append(attention.for_query_heads(k))
             values.append(attention.for_query_heads(v))
@@ -104,7 +106,7 @@ class Eagle3(nn.Module):
             y = weights[..., :tokens] @ values[0]
             for own in range(1, step + 1):
                 y = y + weights[..., tokens + own - 1, None] * torch.roll(values[own], step - own, dims=2)
-            x = features + attention.o_proj(y.transpose(1, 2).flatten(2))
+            x = normed + attention.o_proj(y.transpose(1, 2).flatten(2))
             x = x + layer.mlp(layer.post_attention_layernorm(x))
             yield self.norm(x)
             features = torch.roll(x, 1, dims=1)  # before the norm
@@ -128,11 +130,23 @@ def states_of(target, ids):
     return torch.cat([boundaries[tap] for tap in TAPS], dim=-1), x
 
 
-@torch.no_grad()
-def states_to_fit(target, rows, num_batches, device):
-    """Returns tapped and last streams of some training text, [tokens, ...] in f64."""
-    parts = [states_of(target, torch.from_numpy(rows[10_000 + number]).to(device)) for number in range(num_batches)]
-    return (torch.cat([part[i].flatten(0, 1) for part in parts]).double().cpu() for i in (0, 1))
+class Rows:
+    """Rows of the target's own outputs and of the corpora, with the target's states at every position: computed once
+    and used for several epochs, because the target's pass is the expensive part."""
+
+    @torch.no_grad()
+    def __init__(self, target, work, num_rows, seed, batch=16):
+        rows = drafts.Rows(work, batch, seed)
+        self.ids = torch.from_numpy(np.concatenate([rows[number] for number in range(-(-num_rows // batch))]))
+        device = target.norm.weight.device
+        tapped, streams = [], []
+        with training.autocast(device):
+            for ids in self.ids.split(batch):
+                states = states_of(target, ids[:, : drafts.ROW_LEN + 1].to(device))
+                tapped.append(states[0].to(torch.bfloat16).cpu())
+                streams.append(states[1].to(torch.bfloat16).cpu())
+        self.tapped, self.streams = torch.cat(tapped), torch.cat(streams)
+        print(f"eagle3: states of {len(self.ids)} rows", flush=True)
 
 
 def likely_ids(path):
@@ -142,19 +156,18 @@ def likely_ids(path):
     return torch.tensor(sorted(ranked[:NUM_ROWS]))
 
 
-def train(head, target, ids_of_rows, rows, work, device, num_steps, seed):
+def train(head, target, ids_of_rows, rows, work, device, num_steps, rows_per_step, seed):
     generator = torch.Generator().manual_seed(seed)
     table, row_len = target.embed_tokens.weight, drafts.ROW_LEN
 
     def loss_of_step(number):
-        ids = torch.from_numpy(rows[number]).to(device)
+        draw = np.random.default_rng((seed, number)).choice(len(rows.ids), rows_per_step, replace=False)
+        ids, tapped, stream = (of[draw].to(device) for of in (rows.ids, rows.tapped, rows.streams))
         chosen = torch.randperm(row_len - NUM_ROLLOUTS, generator=generator)[: row_len // 3] + NUM_ROLLOUTS
         chosen = chosen.to(device)
         with training.autocast(device):
             with torch.no_grad():
-                tapped, stream = states_of(target, ids[:, : row_len + 1])
-                features = target.norm(stream)
-                true = features[:, 1:][:, chosen].reshape(-1, features.shape[-1])  # predicts t_i+2
+                true = target.norm(stream[:, 1:][:, chosen].reshape(-1, stream.shape[-1]))  # predicts t_i+2
                 # Tokens without a row keep their share, which no row can earn.
                 wanted = torch.softmax(F.linear(true, table).float(), dim=-1)[:, ids_of_rows]
             loss = 0.0
@@ -206,7 +219,7 @@ def write(folder, head, ids_of_rows, card):
         "rope_theta": shape.rope_theta,
         "hidden_act": "silu",
         "tie_word_embeddings": False,
-        "norm_before_residual": False,
+        "norm_before_residual": True,
         "eagle_aux_hidden_state_layer_ids": list(TAPS),
         "bos_token_id": 1,
         "eos_token_id": 2,
@@ -231,9 +244,10 @@ def main():
     parser.add_argument("--work", type=folder, required=True, help="where stages leave their results")
     parser.add_argument("--out", type=folder, default=ROOT, help="repository to write into (default: this one)")
     parser.add_argument("--engine", type=folder, help="the shortlist binary, which writes samples faster")
-    parser.add_argument("--samples", type=int, default=2048, help="rows of 256 tokens that the target writes")
-    parser.add_argument("--tokens", type=int, default=3_000_000)
-    parser.add_argument("--tokens-per-step", type=int, default=6096)
+    parser.add_argument("--samples", type=int, default=8192, help="rows of 256 tokens that the target writes")
+    parser.add_argument("--rows", type=int, default=8192, help="rows to train on")
+    parser.add_argument("--tokens", type=int, default=6_000_000)
+    parser.add_argument("--tokens-per-step", type=int, default=3048)
     parser.add_argument("--threads", type=int, help="CPU threads (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -250,16 +264,19 @@ def main():
 
     torch.manual_seed(arguments.seed)
     ids_of_rows = likely_ids(ROOT / "vocab_lists/demo.vocab.json").to(device)
-    rows = drafts.Rows(work, arguments.tokens_per_step // drafts.ROW_LEN, arguments.seed)
+    rows = Rows(target, work, arguments.rows, arguments.seed)
     head = Eagle3(SHAPE)
-    tapped, stream = states_to_fit(target, rows, num_batches=4, device=device)
-    head.start_from(target, load_file(demo / "draft/model.safetensors"), ids_of_rows.cpu(), tapped, stream)
+    some = slice(0, 64)
+    head.start_from(target, load_file(demo / "draft/model.safetensors"), ids_of_rows.cpu(),
+                    *(of[some].flatten(0, 1).double() for of in (rows.tapped, rows.streams)))  # fmt: skip
     head.to(device)
-    train(head, target, ids_of_rows, rows, work, device, arguments.tokens // arguments.tokens_per_step, arguments.seed)
+    rows_per_step = arguments.tokens_per_step // drafts.ROW_LEN
+    num_steps = arguments.tokens // arguments.tokens_per_step
+    train(head, target, ids_of_rows, rows, work, device, num_steps, rows_per_step, arguments.seed)
     rates = acceptance(head, target, ids_of_rows, work, device)
     print("accepted at depth 1, 2, ...:", " ".join(f"{rate:.3f}" for rate in rates), flush=True)
     facts = {
-        "tokens": arguments.tokens, "samples": arguments.samples, "seed": arguments.seed, "rates": rates,
+        "tokens": arguments.tokens, "rows": len(rows.ids), "samples": arguments.samples, "seed": arguments.seed, "rates": rates,
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU", "torch": torch.__version__,
     }  # fmt: skip
     write(arguments.out / "models/demo/eagle3", head, ids_of_rows, cards.eagle3_card(facts))

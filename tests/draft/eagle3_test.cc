@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "kernels/isa.h"
 #include "tests/draft/pair.h"
 #include "tests/io/torch_archive.h"
 #include "tests/support/temp_dir.h"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr int kDepths = 4;
 /// Least share of tokens that the target accepts at each depth of a chain accepted so far.
-constexpr double kFloors[kDepths] = {0.5, 0.5, 0.5, 0.5};
+constexpr double kFloors[kDepths] = {0.73, 0.73, 0.67, 0.71};
 
 std::string PlainTorchFile(const AnyCheckpoint& head) {
   const std::map<std::string, std::string> storages = {{"F32", "FloatStorage"},
@@ -67,7 +68,7 @@ class Eagle3Test : public testing::Test {
                      .suffix_drafts = false,
                      .batch = 3,
                      .eagle3 = &head};
-    config.sampling.max_new_tokens = 96;
+    config.sampling.max_new_tokens = 200;
     const RunResult result = pair_->Run(TestPrompts(/*count=*/7, /*max_len=*/120), config);
     EXPECT_EQ(result.total.num_mapping_faults, 0);
     // A step that emits n tokens accepted n - 1.
@@ -108,14 +109,20 @@ class Eagle3Test : public testing::Test {
 DemoPair* Eagle3Test::pair_ = nullptr;
 
 TEST_F(Eagle3Test, AcceptanceReachesFloorAtEveryDepth) {
-  const std::vector<double> full = Rates(pair_->eagle3());
-  const std::vector<double> list = Rates(pair_->eagle3(), VocabKind::kListTop2048);
-  Print("full head", full);
-  Print("list:top=2048", list);
-  for (int depth = 0; depth < kDepths; ++depth) {
-    EXPECT_GT(full[depth], kFloors[depth]) << "depth " << depth + 1;
-    EXPECT_GT(list[depth], 0.9 * kFloors[depth]) << "depth " << depth + 1;
+  const Isa detected = CurrentIsa();
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16, detected}) {
+    if ((kShortSuites && isa != detected) || !SetIsa(isa)) continue;
+    SCOPED_TRACE(IsaName(isa));
+    const std::vector<double> full = Rates(pair_->eagle3());
+    const std::vector<double> list = Rates(pair_->eagle3(), VocabKind::kListTop2048);
+    Print(IsaName(isa), full);
+    Print("list:top=2048", list);
+    for (int depth = 0; depth < kDepths; ++depth) {
+      EXPECT_GT(full[depth], kFloors[depth]) << "depth " << depth + 1;
+      EXPECT_GT(list[depth], 0.9 * kFloors[depth]) << "depth " << depth + 1;
+    }
   }
+  SetIsa(detected);
 }
 
 /// Over the full head every other token is covered.
@@ -141,26 +148,18 @@ TEST_F(Eagle3Test, SameHeadInThreeFormatsAcceptsAlike) {
   EXPECT_EQ(RatesOf(AsSpeculators(shipped_)), flat);
 }
 
-/// Each of these is a fault that readers of such files have had.
+/// Each of these is a fault that readers of such files have had. None changes the output.
 TEST_F(Eagle3Test, MisreadHeadFallsBelowFloor) {
-  const std::vector<double> right = Rates(pair_->eagle3());
-  const auto expect_lower = [&](const char* what, const std::vector<double>& rates, int depth) {
+  const auto expect_below_floor = [&](const char* what, const std::vector<double>& rates) {
     Print(what, rates);
-    EXPECT_LT(rates[depth], kFloors[depth]) << what << ", depth " << depth + 1;
+    EXPECT_LT(rates[0], kFloors[0]) << what;
   };
-  Print("as it is", right);
   const std::vector<int64_t>& taps = pair_->eagle3().eagle3_config().taps;
-  std::vector<int64_t> shifted = taps;
-  for (int64_t& tap : shifted) --tap;
-  expect_lower("taps shifted by one", RatesOf(shipped_, false, shifted), /*depth=*/0);
-  expect_lower("taps in reverse order", RatesOf(shipped_, false, {{taps[2], taps[1], taps[0]}}),
-               /*depth=*/0);
+  expect_below_floor("taps in reverse order",
+                     RatesOf(shipped_, false, {{taps[2], taps[1], taps[0]}}));
   AnyCheckpoint nested = AsSpeculators(shipped_);
-  nested.config["norm_output"] = true;
-  expect_lower("normed output recurs", RatesOf(nested), /*depth=*/1);
-  nested = AsSpeculators(shipped_);
-  nested.config["norm_before_residual"] = true;
-  expect_lower("normed feature is the residual", RatesOf(nested), /*depth=*/0);
+  nested.config["norm_before_residual"] = false;
+  expect_below_floor("plain feature is the residual", RatesOf(nested));
   // Queries, keys and values that take [feature; embedding] instead of [embedding; feature].
   AnyCheckpoint swapped = shipped_;
   for (const char* part : {"q", "k", "v"}) {
@@ -172,7 +171,10 @@ TEST_F(Eagle3Test, MisreadHeadFallsBelowFloor) {
     }
     weight.bytes = bytes;
   }
-  expect_lower("swapped concatenation", RatesOf(swapped), /*depth=*/0);
+  expect_below_floor("swapped concatenation", RatesOf(swapped));
+  std::vector<int64_t> shifted = taps;
+  for (int64_t& tap : shifted) --tap;
+  expect_below_floor("taps shifted by one", RatesOf(shipped_, false, shifted));
 }
 
 }  // namespace

@@ -36,11 +36,11 @@ TEST(EngineTest, TextEqualsPlainDecodingForAnyVocabulary) {
   const auto plain = Open(options);
   ASSERT_NE(plain, nullptr);
   EXPECT_EQ(plain->vocab(), nullptr);
-  for (const auto& [draft, vocab] :
-       {std::pair("draft", "full"), std::pair("draft", "ratio:0.1"), std::pair("eagle3", "full"),
-        std::pair("eagle3", "ratio:0.1")}) {
+  const std::pair<std::string, std::string> kRuns[] = {
+      {"draft", "full"}, {"draft", "ratio:0.1"}, {"eagle3", "full"}, {"eagle3", "ratio:0.1"}};
+  for (const auto& [draft, vocab] : kRuns) {
     options = DemoPair();
-    options.models.draft = SourcePath(std::string("models/demo/") + draft);
+    options.models.draft = SourcePath("models/demo/" + draft);
     options.vocab = *ParseVocabFlag(vocab);
     options.sketch.alone = false;
     options.decoding.draft_p_min = 0.2;  // by costs, a draft may not pay on this machine

@@ -103,6 +103,11 @@ AnyCheckpoint AsSpeculators(const AnyCheckpoint& flat) {
                    {"draft_vocab_size", flat.config["draft_vocab_size"]},
                    {"norm_before_residual", flat.config.value("norm_before_residual", false)},
                    {"transformer_layer_config", layers}};
+  constexpr char kIds[] = "eagle_aux_hidden_state_layer_ids";
+  if (flat.config.contains(kIds)) {
+    nested.config[kIds] = flat.config[kIds];
+    nested.config["transformer_layer_config"].erase(kIds);
+  }
   for (const auto& [name, tensor] : flat.tensors) {
     const bool is_of_layer = name.starts_with("midlayer.");
     nested.tensors[is_of_layer ? "layers.0." + name.substr(9) : name] = tensor;

@@ -37,7 +37,8 @@ struct AnyCheckpoint {
 /// layer, three taps and rows for every second token.
 AnyCheckpoint TinyEagle3(const TinyLlamaOptions& target, uint64_t seed);
 
-/// Returns the same head in the format of speculators, without layer ids.
+/// Returns the same head in the format of speculators. Layer ids, if there are any, must be
+/// boundaries.
 AnyCheckpoint AsSpeculators(const AnyCheckpoint& flat);
 
 /// Reads all tensors and config.json of a directory.
