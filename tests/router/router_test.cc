@@ -15,6 +15,8 @@
 
 #include "base/running_clock.h"
 #include "draft/eagle_drafter.h"
+#include "model/decoder.h"
+#include "model/eagle_model.h"
 #include "router/encoding_loop.h"
 #include "router/pipeline.h"
 #include "router/scheduler.h"
