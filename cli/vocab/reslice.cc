@@ -57,48 +57,54 @@ std::vector<TokenId> ByCount(std::span<const int64_t> counts) {
   return ids;
 }
 
-/// The ids of the new head, in [0, num_ids); pinned ones first.
+/// The ids of the new head, pinned ones first, and those that were passed over.
 struct Chosen {
   std::vector<int64_t> ids;
   int64_t num_pinned = 0;
   std::vector<int64_t> pinned_without_row, ranked_without_row;
 };
 
+/// Chooses `num_rows` ids (0: all) that have a row.
 absl::StatusOr<Chosen> Choose(const Wish& wish, const std::vector<bool>& has_row,
                               int64_t num_rows) {
   Chosen chosen;
-  std::vector<bool> is_taken(has_row.size());
-  const auto take = [&](TokenId id, std::vector<int64_t>& without_row) {
-    if (is_taken[Raw(id)]) return;
-    is_taken[Raw(id)] = true;
-    (has_row[Raw(id)] ? chosen.ids : without_row).push_back(Raw(id));
-  };
-  for (const TokenId id : wish.pinned) take(id, chosen.pinned_without_row);
+  std::vector<bool> is_seen(has_row.size());
+  for (const TokenId id : wish.pinned) {
+    if (is_seen[Raw(id)]) continue;
+    is_seen[Raw(id)] = true;
+    (has_row[Raw(id)] ? chosen.ids : chosen.pinned_without_row).push_back(Raw(id));
+  }
   chosen.num_pinned = std::ssize(chosen.ids);
-  for (const TokenId id : wish.ranked) take(id, chosen.ranked_without_row);
-  if (chosen.ids.empty()) {
+  int64_t num_available = chosen.num_pinned;
+  for (const TokenId id : wish.ranked) {
+    if (is_seen[Raw(id)]) continue;
+    is_seen[Raw(id)] = true;
+    num_available += has_row[Raw(id)] ? 1 : 0;
+    if (num_rows > 0 && std::ssize(chosen.ids) >= num_rows) continue;
+    (has_row[Raw(id)] ? chosen.ids : chosen.ranked_without_row).push_back(Raw(id));
+  }
+  if (num_available == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the checkpoint's head has no row for any id of ", wish.origin));
   }
-  if (num_rows == 0 && chosen.ids.size() == has_row.size()) {
+  if (num_rows == 0 && num_available == std::ssize(has_row)) {
     return absl::InvalidArgumentError(absl::StrCat(
         wish.origin, " names all ", has_row.size(),
         " ids: nothing is cut, and engines read no d2t where the sizes are equal (--rows)"));
   }
   if (num_rows == 0) return chosen;
   const int64_t low = std::max<int64_t>(chosen.num_pinned, 1);
-  const int64_t high = std::min(std::ssize(chosen.ids), std::ssize(has_row) - 1);
+  const int64_t high = std::min(num_available, std::ssize(has_row) - 1);
   if (num_rows < low || num_rows > high) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--rows %d not in [%d, %d], the pinned ids and all ids of %s that have a row", num_rows,
         low, high, wish.origin));
   }
-  if (!wish.is_ranked && num_rows < std::ssize(chosen.ids)) {
+  if (!wish.is_ranked && num_rows < num_available) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--rows %d: the ids of %s have no ranks (`vocab convert --ranked` gives them their order)",
         num_rows, wish.origin));
   }
-  chosen.ids.resize(num_rows);
   return chosen;
 }
 

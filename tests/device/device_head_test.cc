@@ -21,7 +21,7 @@
 #include "sketch/sketch.h"
 #include "sketch/sketch_basis.h"
 #include "tests/device/emulated_head_kernels.h"
-#include "tests/device/head_rows.h"
+#include "tests/device/rows_of_weight.h"
 #include "tests/device/tensor_head.h"
 #include "tests/draft/pair.h"
 #include "vocab/request_tail.h"
@@ -223,7 +223,7 @@ TEST(DeviceRowsTest, CopiesScoreLikeCpuSource) {
     SCOPED_TRACE(DTypeName(dtype));
     const int64_t width = dtype == DType::kInt8 || dtype == DType::kInt4 ? 100 : 96;
     const at::Tensor x = hidden.narrow(1, 0, width).contiguous();
-    const std::vector<char> bytes = HeadRows(weight, dtype, width);
+    const std::vector<char> bytes = RowsOfWeight(weight, dtype, width);
     auto doomed = std::make_unique<std::vector<char>>(bytes);
     auto rows = DeviceRows::Copy({doomed->data(), dtype, kVocab, width},
                                  std::make_shared<EmulatedHeadKernels>());

@@ -17,7 +17,7 @@
 
 #include "kernels/sampling.h"
 #include "tests/device/emulated_head_kernels.h"
-#include "tests/device/head_rows.h"
+#include "tests/device/rows_of_weight.h"
 #include "tests/device/tensor_head.h"
 #include "vocab/request_tail.h"
 
@@ -87,7 +87,7 @@ class HeadDrawsTest : public testing::TestWithParam<DrawCase> {
   }
 
   TensorHead MakeHead(const at::Tensor& weight, const DrawCase& c) {
-    rows_.push_back(HeadRows(weight, c.dtype, weight.size(1)));
+    rows_.push_back(RowsOfWeight(weight, c.dtype, weight.size(1)));
     const HeadWeight rows = {rows_.back().data(), c.dtype, weight.size(0), weight.size(1)};
     if (!c.on_device) return *TensorHead::Create(rows, rows.vocab_size, pool_);
     auto copied = DeviceRows::Copy(rows, kernels_);

@@ -15,6 +15,8 @@
 
 #include "base/running_clock.h"
 #include "draft/eagle_drafter.h"
+#include "model/decoder.h"
+#include "model/eagle_model.h"
 #include "router/encoding_loop.h"
 #include "router/pipeline.h"
 #include "router/scheduler.h"
@@ -37,7 +39,7 @@ class RouterTest : public testing::Test {
     EXPECT_TRUE(WriteTinyEagle(dir_.Join("draft"), shape, /*seed=*/2).ok());
     target_ = *Decoder::Load(ModelSource::OfDirectory(dir_.Join("target")), std::nullopt, pool_);
     eagle_ = *EagleModel::Load(ModelSource::OfDirectory(dir_.Join("draft")), *target_, pool_);
-    drafter_ = *EagleDrafter::Create(*eagle_, *target_, kSlots, kVocab, pool_);
+    drafter_ = *EagleDrafter::Create(*eagle_, kSlots, kVocab, pool_);
     engine_ = *SpeculativeEngine::Create(
         *target_, drafter_.get(), /*vocab=*/nullptr,
         {.num_draft_tokens = 3, .draft_p_min = 0.0, .num_slots = kSlots, .emit_size = kVocab},

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -10,6 +11,7 @@
 #include "io/quote.h"
 #include "io/safetensors.h"
 #include "io/torch_file.h"
+#include "vocab/vocab_list.h"
 
 namespace shortlist {
 namespace {
@@ -129,7 +131,13 @@ int64_t DraftCheckpoint::num_head_rows() const { return NumRows(head); }
 absl::StatusOr<StoredMap> DraftCheckpoint::ReadMap() const {
   if (!d2t.exists()) return absl::NotFoundError(absl::StrCat(path, ": no tensor \"d2t\""));
   StoredMap map{.is_absolute = is_gguf};
-  const auto read = [this](const NamedTensor& tensor) {
+  const auto read = [this](const NamedTensor& tensor) -> absl::StatusOr<std::vector<int64_t>> {
+    const int64_t num_elements = tensor.location.entry->num_elements;
+    if (num_elements > VocabList::kMaxVocabSize) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": ", Quote(tensor.name), " has ",
+                                                     num_elements, " elements, more than ",
+                                                     VocabList::kMaxVocabSize));
+    }
     return weights.file(tensor.location).ReadIntegers(*tensor.location.entry);
   };
   SHORTLIST_ASSIGN_OR_RETURN(map.d2t, read(d2t));

@@ -52,7 +52,8 @@ struct DraftCheckpoint {
   /// Number of rows of the head; 0: it has none.
   int64_t num_head_rows() const;
 
-  /// d2t and t2d. NotFound if there is no d2t. Errors of TensorFile::ReadIntegers.
+  /// d2t and t2d. NotFound if there is no d2t; InvalidArgument for more than
+  /// VocabList::kMaxVocabSize elements. Errors of TensorFile::ReadIntegers.
   absl::StatusOr<StoredMap> ReadMap() const;
 
  private:

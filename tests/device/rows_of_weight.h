@@ -1,5 +1,5 @@
-#ifndef SHORTLIST_TESTS_DEVICE_HEAD_ROWS_H_
-#define SHORTLIST_TESTS_DEVICE_HEAD_ROWS_H_
+#ifndef SHORTLIST_TESTS_DEVICE_ROWS_OF_WEIGHT_H_
+#define SHORTLIST_TESTS_DEVICE_ROWS_OF_WEIGHT_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -12,7 +12,7 @@
 namespace shortlist {
 
 /// The first `width` columns of an f32 weight [vocab_size, hidden], as the rows of a head.
-inline std::vector<char> HeadRows(const at::Tensor& weight, DType dtype, int64_t width) {
+inline std::vector<char> RowsOfWeight(const at::Tensor& weight, DType dtype, int64_t width) {
   const int64_t row_bytes = RowBytes(dtype, width);
   std::vector<char> bytes(weight.size(0) * row_bytes);
   for (int64_t r = 0; r < weight.size(0); ++r) {
@@ -29,4 +29,4 @@ inline std::vector<char> HeadRows(const at::Tensor& weight, DType dtype, int64_t
 
 }  // namespace shortlist
 
-#endif  // SHORTLIST_TESTS_DEVICE_HEAD_ROWS_H_
+#endif  // SHORTLIST_TESTS_DEVICE_ROWS_OF_WEIGHT_H_
