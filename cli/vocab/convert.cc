@@ -79,6 +79,11 @@ absl::Status Cut(int64_t top, VocabList& list) {
     if (!list.counts.empty()) list.counts[end] = list.counts[i];
     ++end;
   }
+  if (end == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--top ", top, " keeps pinned ids alone, and a list needs another: give ",
+                     top + 1, " or more"));
+  }
   list.ids.resize(end);
   if (!list.counts.empty()) list.counts.resize(end);
   return absl::OkStatus();

@@ -332,13 +332,17 @@ TEST_F(VocabTest, ConvertPinsOrReportsWhatIsMissing) {
   run({"--tokenizer", Tokenizer(), "--pin", "control"});
   EXPECT_LT(ReadList(to).pinned.size(), 100u);
   // Pinned ids come first within --top.
-  run({"--tokenizer", Tokenizer(), "--pin", "control", "--ranked", "--top",
-       std::to_string(ReadList(to).pinned.size())});
-  EXPECT_EQ(ReadList(to).NumIds(), std::ssize(ReadList(to).pinned));
+  const int64_t num_pinned = std::ssize(ReadList(to).pinned);
+  const Args cut = {"--tokenizer", Tokenizer(), "--pin", "control", "--ranked", "--top"};
+  run(cut + Args{std::to_string(num_pinned + 1)});
+  EXPECT_EQ(ReadList(to).NumIds(), num_pinned + 1);
+  ExpectRefused(Args{"convert", ids, to} + cut + Args{std::to_string(num_pinned)},
+                "keeps pinned ids alone");
   ExpectRefused({"convert", ids, to, "--pin", "control"}, "--pin needs --model or --tokenizer");
-  // The demo list pins all of them.
+  // A list that pins all of them lacks none.
+  run({"--tokenizer", Tokenizer(), "--pin", "control+bytes"});
   ::testing::internal::CaptureStderr();
-  EXPECT_TRUE(Run({"convert", DemoList(), to, "--tokenizer", Tokenizer()}).status.ok());
+  EXPECT_TRUE(Run({"convert", to, to, "--tokenizer", Tokenizer()}).status.ok());
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 

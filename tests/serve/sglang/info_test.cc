@@ -115,11 +115,11 @@ TEST_F(InfoTest, MetricsCountDraftedTokensByPlace) {
   const json meta = client.Post("/generate", json{{"text", kPrompt}, {"sampling_params", params}})
                         .Json()["meta_info"];
   const json histogram = meta["spec_accept_histogram"];
-  ASSERT_EQ(histogram.size(), 3u);
+  ASSERT_GE(histogram.size(), 2u);
   const std::string metrics = client.Get("/metrics").body;
   int64_t num_accepted = 0;
   for (const int64_t place : {1, 0}) {  // a step that accepts k tokens has accepted places below k
-    num_accepted += histogram[place + 1].get<int64_t>();
+    num_accepted += histogram.value(json::json_pointer(absl::StrCat("/", place + 1)), int64_t{0});
     const std::string labels =
         absl::StrCat("{model_name=\"demo\",position=\"", place, "\",source=\"drafter\"} ");
     EXPECT_THAT(metrics,
