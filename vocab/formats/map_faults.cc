@@ -91,7 +91,7 @@ void CheckIds(const std::vector<int64_t>& ids, int64_t vocab_size, std::vector<M
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return;
-  const int64_t num_distinct = std::ranges::unique(sorted).begin() - sorted.begin();
+  const int64_t num_distinct = std::unique(sorted.begin(), sorted.end()) - sorted.begin();
   faults.push_back({"id-twice", absl::StrCat(Counted(std::ssize(ids) - num_distinct, "row"),
                                              " repeat the token of another row, such as token id ",
                                              *twice, ": one of the two is lost or wrong")});
