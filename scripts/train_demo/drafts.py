@@ -25,6 +25,31 @@ OWN_SHARE = 0.75  # of the rows, taken from the target's own outputs
 FEATURE_WEIGHT = 0.2
 
 
+def attend_unrolled(attention, q, keys, values):
+    """The attention of the last of several steps that predict from one another's outputs. Step k of position i is the
+    chain of position i - k: it sees the first step's keys up to there, and of later steps its own chain's alone.
+
+    q: queries of the last step; keys, values: of each step, for query heads; all [batch, heads, tokens, head_dim].
+    Returns [batch, tokens, hidden].
+    """
+    step, tokens = len(keys) - 1, q.shape[2]
+    position = torch.arange(tokens, device=q.device)
+    distance = position[:, None] - position[None, :]  # query minus key
+    scale = attention.shape.head_dim**-0.5
+    scores = [(q @ keys[0].transpose(2, 3)).float() * scale]
+    scores[0] = scores[0].masked_fill(distance < step, float("-inf"))
+    for own in range(1, step + 1):
+        # Key of step `own` of the same chain: it is step - own positions before the query.
+        back = torch.roll(keys[own], step - own, dims=2)
+        scores.append((q * back).sum(-1, keepdim=True).float() * scale)
+    weights = torch.cat(scores, dim=-1)
+    weights = torch.where(position[:, None] < step, 0.0, weights).softmax(dim=-1).to(q.dtype)
+    y = weights[..., :tokens] @ values[0]
+    for own in range(1, step + 1):
+        y = y + weights[..., tokens + own - 1, None] * torch.roll(values[own], step - own, dims=2)
+    return attention.o_proj(y.transpose(1, 2).flatten(2))
+
+
 class Eagle(nn.Module):
     """EAGLE-1 (Li et al., 2024): position i takes fc([embedding(t_i+1); h_i]) and predicts h_i+1, with h the target's
     features after its final norm."""
@@ -53,27 +78,13 @@ class Eagle(nn.Module):
         tokens = embedded.shape[1]
         cos, sin = self.cos[:tokens], self.sin[:tokens]
         layer, attention = self.layers[0], self.layers[0].self_attn
-        position = torch.arange(tokens, device=embedded.device)
-        distance = position[:, None] - position[None, :]  # query minus key
         keys, values = [], []
-        for step in range(num_rollouts):
+        for _ in range(num_rollouts):
             x = self.fc(torch.cat([embedded, features.to(embedded.dtype)], dim=-1))
             q, k, v = attention.project(x, cos, sin)
             keys.append(attention.for_query_heads(k))
             values.append(attention.for_query_heads(v))
-            scale = attention.shape.head_dim**-0.5
-            scores = [(q @ keys[0].transpose(2, 3)).float() * scale]
-            scores[0] = scores[0].masked_fill(distance < step, float("-inf"))
-            for own in range(1, step + 1):
-                # Key of step `own` of the same chain: it is step - own positions before the query.
-                back = torch.roll(keys[own], step - own, dims=2)
-                scores.append((q * back).sum(-1, keepdim=True).float() * scale)
-            weights = torch.cat(scores, dim=-1)
-            weights = torch.where(position[:, None] < step, 0.0, weights).softmax(dim=-1).to(v.dtype)
-            y = weights[..., :tokens] @ values[0]
-            for own in range(1, step + 1):
-                y = y + weights[..., tokens + own - 1, None] * torch.roll(values[own], step - own, dims=2)
-            x = x + attention.o_proj(y.transpose(1, 2).flatten(2))
+            x = x + attend_unrolled(attention, q, keys, values)
             x = x + layer.mlp(layer.post_attention_layernorm(x))
             yield x
             features = torch.roll(x, 1, dims=1)

@@ -84,29 +84,15 @@ class Eagle3(nn.Module):
         tokens = embedded.shape[1]
         cos, sin = self.cos[:tokens], self.sin[:tokens]
         layer, attention = self.midlayer, self.midlayer.self_attn
-        position = torch.arange(tokens, device=embedded.device)
-        distance = position[:, None] - position[None, :]  # query minus key
         features = self.fc(tapped.to(embedded.dtype)).float()
         keys, values = [], []
-        for step in range(num_rollouts):
+        for _ in range(num_rollouts):
             normed = layer.hidden_norm(features)
             joined = torch.cat([layer.input_layernorm(embedded), normed], dim=-1)
             q, k, v = attention.project(joined, cos, sin)
             keys.append(attention.for_query_heads(k))
             values.append(attention.for_query_heads(v))
-            scale = attention.shape.head_dim**-0.5
-            scores = [(q @ keys[0].transpose(2, 3)).float() * scale]
-            scores[0] = scores[0].masked_fill(distance < step, float("-inf"))
-            for own in range(1, step + 1):
-                # Key of step `own` of the same chain: it is step - own positions before the query.
-                back = torch.roll(keys[own], step - own, dims=2)
-                scores.append((q * back).sum(-1, keepdim=True).float() * scale)
-            weights = torch.cat(scores, dim=-1)
-            weights = torch.where(position[:, None] < step, 0.0, weights).softmax(dim=-1).to(v.dtype)
-            y = weights[..., :tokens] @ values[0]
-            for own in range(1, step + 1):
-                y = y + weights[..., tokens + own - 1, None] * torch.roll(values[own], step - own, dims=2)
-            x = normed + attention.o_proj(y.transpose(1, 2).flatten(2))
+            x = normed + drafts.attend_unrolled(attention, q, keys, values)
             x = x + layer.mlp(layer.post_attention_layernorm(x))
             yield self.norm(x)
             features = torch.roll(x, 1, dims=1)  # before the norm
