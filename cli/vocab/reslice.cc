@@ -29,7 +29,7 @@
 namespace shortlist {
 namespace {
 
-constexpr size_t kMaxNamedIds = 100;
+constexpr size_t kMaxNamedIds = 20;
 
 struct ResliceFlags {
   std::string checkpoint, model, list, out;
