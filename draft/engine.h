@@ -53,12 +53,22 @@ class SpeculativeEngine {
   virtual absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
                                                               int64_t max_tokens) = 0;
 
-  /// Restarts `sequence`. Slots 0 .. len - 1 of its next work hold positions that another sequence
+  /// Restarts `sequence`. `slots`, the first of its next work, hold positions that another sequence
   /// with the same tokens, and the same answer of NeedsDraftedPrefix(), could share
-  /// (shareable_len). The rest must be prefilled, including the output so far. len is below
-  /// num_tokens() and, if the prompt's log-probabilities are requested, at most
-  /// prompt_logprobs_start. `rows` enter the sequence's tail.
-  virtual void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) = 0;
+  /// (shareable_len). The rest must be prefilled, including the output so far. There are fewer
+  /// slots than num_tokens() and, if the prompt's log-probabilities are requested, at most
+  /// prompt_logprobs_start; exactly ResumableLen(slots). `rows` enter the sequence's tail. Throws
+  /// std::bad_alloc before any change.
+  virtual void AdoptPrefix(Sequence& sequence, std::span<const int32_t> slots,
+                           std::span<const TokenId> rows) = 0;
+
+  /// The largest number of leading `slots` that a sequence can adopt. Fewer than all only for a
+  /// target with recurrent layers, which keeps its state after some prefixes.
+  virtual int64_t ResumableLen(std::span<const int32_t> slots) const = 0;
+
+  /// Ends `sequence`, which must not be used any more. Others may adopt the positions in `slots`,
+  /// its first ones.
+  virtual void End(Sequence& sequence, std::span<const int32_t> slots) = 0;
 
   /// Stores tokens that followed the sequence's own tokens in other requests, nearest last. They
   /// enter the sequence's tail in its next step.

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "draft/chain_memory.h"
 #include "draft/drafter.h"
+#include "model/sequence_state.h"
 #include "request/sequence.h"
 #include "vocab/coverage_guard.h"
 #include "vocab/request_tail.h"
@@ -18,6 +19,8 @@ namespace shortlist {
 struct Speculation final : Sequence::EngineState {
   explicit Speculation(int64_t max_tail_rows) : tail(max_tail_rows) {}
 
+  // In the target's recurrent layers; null without such, and before the first pass.
+  std::unique_ptr<SequenceState> target_state;
   RequestTail tail;
   std::vector<TokenId> given;  // tokens that the client named (client hints)
   // Both enter the tail in the next step.

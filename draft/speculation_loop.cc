@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/catch_bad_alloc.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "draft/measure_costs.h"
@@ -105,6 +106,18 @@ absl::StatusOr<SpeculationLoop::TargetPass> SpeculationLoop::RunTarget() {
   return pass;
 }
 
+/// Creates the missing states in the target's recurrent layers.
+absl::Status SpeculationLoop::CreateStates(std::span<const StepWork> work) {
+  if (config_.num_recurrent_layers() == 0) return absl::OkStatus();
+  return CatchBadAlloc("states of recurrent layers", [&] {
+    for (const StepWork& of : work) {
+      std::unique_ptr<SequenceState>& state = SpeculationOf(*of.sequence).target_state;
+      if (state == nullptr) state = target_->NewState({});
+    }
+    return absl::OkStatus();
+  });
+}
+
 /// Fills batch_ with at most `max_tokens` uncomputed tokens.
 std::vector<SpeculationLoop::Chunk> SpeculationLoop::BatchChunks(std::span<const StepWork> work,
                                                                  int64_t max_tokens) {
@@ -113,14 +126,15 @@ std::vector<SpeculationLoop::Chunk> SpeculationLoop::BatchChunks(std::span<const
   batch_.Clear();
   results_.assign(work.size(), StepResult());
   for (size_t i = 0; i < work.size(); ++i) {
-    const Sequence& sequence = *work[i].sequence;
+    Sequence& sequence = *work[i].sequence;
     const int64_t begin = sequence.cached_len;
     const int64_t len = std::min(sequence.num_tokens() - begin, max_tokens - batch_.num_tokens());
     if (len <= 0 || sequence.finished()) continue;
     SHORTLIST_CHECK(std::ssize(work[i].kv_slots) >= begin + len);
     chunks.push_back({i, batch_.num_tokens(), len, begin + len == sequence.num_tokens()});
     batch_.AddChain(std::span(sequence.tokens()).subspan(begin, len), begin,
-                    work[i].kv_slots.first(begin + len));
+                    work[i].kv_slots.first(begin + len),
+                    {.state = SpeculationOf(sequence).target_state.get()});
   }
   return chunks;
 }
@@ -135,6 +149,7 @@ absl::StatusOr<std::span<const StepResult>> SpeculationLoop::Prefill(std::span<c
                                                      config_.context_len));
     }
   }
+  SHORTLIST_RETURN_IF_ERROR(CreateStates(work));
   std::vector<Chunk> chunks = BatchChunks(work, max_tokens);
   RowDetail detail = RowDetail::kBest;
   for (const Chunk& chunk : chunks) {
@@ -188,11 +203,25 @@ std::span<const StepResult> SpeculationLoop::TakeResults(std::span<const StepWor
   return results_;
 }
 
-void SpeculationLoop::AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) {
-  SHORTLIST_CHECK(len >= 0 && len < sequence.num_tokens());
-  sequence.cached_len = len;
+void SpeculationLoop::AdoptPrefix(Sequence& sequence, std::span<const int32_t> slots,
+                                  std::span<const TokenId> rows) {
+  const int64_t len = std::ssize(slots);
+  SHORTLIST_CHECK(len < sequence.num_tokens() && len == target_->ResumableLen(slots));
+  std::unique_ptr<SequenceState> state = target_->NewState(slots);
+  Speculation& speculation = SpeculationOf(sequence);
+  speculation.adopted_rows.assign(rows.begin(), rows.end());
   draft_side_.Adopt(sequence, len);
-  SpeculationOf(sequence).adopted_rows.assign(rows.begin(), rows.end());
+  speculation.target_state = std::move(state);
+  sequence.cached_len = len;
+}
+
+void SpeculationLoop::End(Sequence& sequence, std::span<const int32_t> slots) {
+  SHORTLIST_CHECK(std::ssize(slots) <= sequence.cached_len);
+  if (sequence.engine_state == nullptr) return;
+  std::unique_ptr<SequenceState> state = std::move(SpeculationOf(sequence).target_state);
+  // A state cannot go back.
+  if (state != nullptr && state->len() <= std::ssize(slots)) target_->Keep(std::move(state), slots);
+  sequence.engine_state = nullptr;
 }
 
 void SpeculationLoop::AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) {
@@ -251,13 +280,14 @@ absl::Status SpeculationLoop::VerifyAll(std::span<const StepWork> work,
   RowDetail detail = RowDetail::kBest;
   std::vector<TokenId> chain;
   for (const DraftTask& task : tasks) {
-    const Sequence& sequence = *task.sequence;
+    Sequence& sequence = *task.sequence;
     SHORTLIST_CHECK(!sequence.finished() && sequence.cached_len == sequence.num_tokens() - 1);
     SHORTLIST_CHECK(std::ssize(task.kv_slots) >= sequence.num_tokens());
     chain.assign(1, sequence.tokens().back());
     chain.insert(chain.end(), task.chain.tokens.begin(), task.chain.tokens.end());
-    batch_.AddChain(chain, sequence.cached_len,
-                    task.kv_slots.first(sequence.cached_len + chain.size()));
+    batch_.AddChain(
+        chain, sequence.cached_len, task.kv_slots.first(sequence.cached_len + chain.size()),
+        {.state = SpeculationOf(sequence).target_state.get(), .final_len = sequence.num_tokens()});
     detail = std::max(detail, DetailFor(sequence));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const TargetPass pass, RunTarget());

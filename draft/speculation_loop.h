@@ -36,7 +36,12 @@ class SpeculationLoop final : public SpeculativeEngine {
 
   absl::StatusOr<std::span<const StepResult>> Prefill(std::span<const StepWork> work,
                                                       int64_t max_tokens) override;
-  void AdoptPrefix(Sequence& sequence, int64_t len, std::span<const TokenId> rows) override;
+  void AdoptPrefix(Sequence& sequence, std::span<const int32_t> slots,
+                   std::span<const TokenId> rows) override;
+  int64_t ResumableLen(std::span<const int32_t> slots) const override {
+    return target_->ResumableLen(slots);
+  }
+  void End(Sequence& sequence, std::span<const int32_t> slots) override;
   void AddContinuations(Sequence& sequence, std::vector<TokenId> tokens) override;
   int64_t num_continuations(const Sequence& sequence) const override;
   bool NeedsDraftedPrefix(const Sequence& sequence) const override {
@@ -69,6 +74,7 @@ class SpeculationLoop final : public SpeculativeEngine {
     Matrix features;  // [num_tokens, width] for the drafter; `hidden` unless it asks for others
   };
   absl::StatusOr<TargetPass> RunTarget();
+  absl::Status CreateStates(std::span<const StepWork> work);
   std::vector<Chunk> BatchChunks(std::span<const StepWork> work, int64_t max_tokens);
   std::span<const StepResult> TakeResults(std::span<const StepWork> work);
   absl::Status VerifyAll(std::span<const StepWork> work, std::span<const DraftTask> tasks);

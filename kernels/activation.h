@@ -8,7 +8,8 @@ namespace shortlist {
 ///   kGeluErf   x (1 + erf(x / sqrt 2)) / 2, within 3e-7 |x|
 ///   kGeluTanh  x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
 ///   kGeluQuick  x / (1 + e^(-1.702 x)), as in CLIP
-enum class Activation { kSilu, kGeluErf, kGeluTanh, kGeluQuick };
+///   kSigmoid   1 / (1 + e^-x): a gate alone
+enum class Activation { kSilu, kGeluErf, kGeluTanh, kGeluQuick, kSigmoid };
 
 }  // namespace shortlist
 

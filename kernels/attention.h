@@ -77,10 +77,12 @@ struct QkvProjection {
   const float* query_norm = nullptr;
   const float* key_norm = nullptr;
   float norm_epsilon = 0;
-  // Each query and key head is rotated, half-split as in Hugging Face's Llama: with c =
-  // cos[positions[t], i] and s = sin[...],
-  //   (a, b) = (head[i], head[i + head_dim / 2])  becomes  (a c - b s, b c + a s).
-  // head_dim is even. cos, sin: [max_positions, head_dim / 2]; positions: [num_tokens].
+  // The first rotary_dim dimensions of each query and key head are rotated, half-split as in
+  // Hugging Face's Llama: with c = cos[positions[t], i] and s = sin[...],
+  //   (a, b) = (head[i], head[i + rotary_dim / 2])  becomes  (a c - b s, b c + a s).
+  // rotary_dim is even, at most head_dim. cos, sin: [max_positions, rotary_dim / 2]; positions:
+  // [num_tokens].
+  int64_t rotary_dim = 0;
   const int32_t* positions = nullptr;
   const float* cos = nullptr;
   const float* sin = nullptr;

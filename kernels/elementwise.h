@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "base/thread_pool.h"
+#include "kernels/activation.h"
 
 namespace shortlist {
 
@@ -35,6 +36,10 @@ void LayerNormCpu(const float* x, const float* addend, const LayerNorm& norm, in
 
 /// x[t, i] += bias[i]. x: [num_tokens, width]; bias: [width].
 void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, ThreadPool& pool);
+
+/// x[t, i] *= activation(gate[t, i]). gate, x: [num_tokens, width].
+void GateCpu(Activation activation, const float* gate, int64_t num_tokens, int64_t width, float* x,
+             ThreadPool& pool);
 
 /// out[t] = table[ids[t]] as f32. table: [vocab_size, hidden] of `dtype`; ids: [num_tokens], in [0,
 /// vocab_size).

@@ -16,6 +16,7 @@
 #include "kernels/quant.h"
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
+#include "model/norm_weight.h"
 #include "model/rope.h"
 
 namespace shortlist {
@@ -68,16 +69,101 @@ void CopyTaps(const float* states, int64_t num_tokens, int64_t width, int64_t in
 
 class DecoderExecutor final : public Executor {
  public:
-  DecoderExecutor(Decoder& decoder, KvCache cache) : decoder_(decoder), cache_(std::move(cache)) {}
+  DecoderExecutor(Decoder& decoder, KvCache cache, int64_t max_prefix_states)
+      : decoder_(decoder), cache_(std::move(cache)), prefixes_(max_prefix_states) {}
 
   int64_t num_slots() const override { return cache_.num_slots(); }
   absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, StateTaps* taps) override {
-    return decoder_.Forward(batch, cache_, taps);
+    return decoder_.Forward(batch, cache_, taps, &prefixes_);
+  }
+
+  std::unique_ptr<SequenceState> NewState(std::span<const int32_t> slots) override {
+    if (!IsRecurrent()) return nullptr;
+    if (slots.empty()) return std::make_unique<SequenceState>(decoder_.config());
+    const SequenceState* const found = prefixes_.Find(slots);
+    return found == nullptr ? nullptr : std::make_unique<SequenceState>(*found);
+  }
+  int64_t ResumableLen(std::span<const int32_t> slots) const override {
+    return IsRecurrent() ? prefixes_.LongestLen(slots) : std::ssize(slots);
+  }
+  void Keep(std::unique_ptr<SequenceState> state, std::span<const int32_t> slots) override {
+    if (state == nullptr || slots.empty() || prefixes_.max_states() == 0) return;
+    decoder_.Commit(*state, std::ssize(slots));
+    prefixes_.Add(slots.back(), std::move(state));
   }
 
  private:
+  bool IsRecurrent() const { return decoder_.config().num_recurrent_layers() > 0; }
+
   Decoder& decoder_;
   KvCache cache_;
+  PrefixStates prefixes_;
+};
+
+/// The part of a pass that concerns the states of recurrent layers.
+class StatePass {
+ public:
+  /// Throws std::bad_alloc.
+  StatePass(const ModelConfig& config, const ForwardBatch& batch, PrefixStates* prefixes)
+      : prefixes_(prefixes) {
+    for (const ForwardBatch::Chain& chain : batch.chains()) {
+      const int64_t begin = batch.positions()[chain.first_token];
+      SequenceState* state = chain.state.state;
+      if (state == nullptr) {
+        SHORTLIST_CHECK(begin == 0);
+        state = own_.emplace_back(std::make_unique<SequenceState>(config)).get();
+      }
+      const int64_t num_replayed = begin - state->len();
+      SHORTLIST_CHECK(num_replayed >= 0 && num_replayed <= state->num_pending());
+      StateStep step = {.state = state,
+                        .first_row = chain.first_token,
+                        .num_new = chain.num_tokens,
+                        .num_replayed = num_replayed};
+      step.num_final =
+          std::clamp<int64_t>(chain.state.final_len - state->len(), 0, step.num_tokens());
+      const bool is_prompt = chain.num_tokens > 1 && step.num_final == step.num_tokens();
+      if (is_prompt && prefixes != nullptr && prefixes->max_states() > 0 &&
+          chain.state.state != nullptr) {
+        KeepPrefixes(config, batch, chain, step);
+      }
+      steps_.push_back(std::move(step));
+    }
+  }
+
+  std::span<const StateStep> steps() const { return steps_; }
+
+  /// Ends the pass.
+  void Finish() {
+    for (const StateStep& step : steps_) {
+      step.state->SetLen(step.state->len() + step.num_final, step.num_tokens() - step.num_final);
+    }
+    for (auto& [slot, state] : kept_) prefixes_->Add(slot, std::move(state));
+  }
+
+ private:
+  /// Lets `step` leave states at multiples of PrefixStates::kInterval and before its last token,
+  /// which another sequence with the same prompt computes itself.
+  void KeepPrefixes(const ModelConfig& config, const ForwardBatch& batch,
+                    const ForwardBatch::Chain& chain, StateStep& step) {
+    const int64_t begin = batch.positions()[chain.first_token];
+    const int64_t last = begin + chain.num_tokens - 1;
+    constexpr int64_t kInterval = PrefixStates::kInterval;
+    // Only the last ones would stay.
+    const int64_t first =
+        std::max(begin / kInterval, last / kInterval - prefixes_->max_states()) * kInterval;
+    for (int64_t len = first + kInterval; len < last + kInterval; len += kInterval) {
+      const int64_t at = std::min(len, last);
+      auto copy = std::make_unique<SequenceState>(config);
+      copy->SetLen(at, /*num_pending=*/0);
+      step.kept.push_back({at - step.state->len(), copy.get()});
+      kept_.emplace_back(batch.out_slots()[chain.first_token + at - begin - 1], std::move(copy));
+    }
+  }
+
+  PrefixStates* const prefixes_;
+  std::vector<StateStep> steps_;
+  std::vector<std::unique_ptr<SequenceState>> own_;
+  std::vector<std::pair<int32_t, std::unique_ptr<SequenceState>>> kept_;  // with their slots
 };
 
 }  // namespace
@@ -95,7 +181,8 @@ struct Decoder::Impl {
   absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
   absl::Status LoadHead(Checkpoint& checkpoint, bool is_body);
-  Matrix Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps);
+  Matrix Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps,
+                 PrefixStates* prefixes);
 
   const ModelConfig config;
   ThreadPool& pool;
@@ -132,7 +219,7 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
     layers.push_back(std::move(layer));
   }
   SHORTLIST_ASSIGN_OR_RETURN(
-      norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config, pool));
+      norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config.norm_offset, pool));
   SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
   if (head.defined() && IsQuantized(weight_dtype)) {
     head = RowTable::Of(QuantizedRows::Quantize(head.weight.rows, dtype, config.vocab_size,
@@ -169,7 +256,8 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   return absl::OkStatus();
 }
 
-Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps) {
+Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps,
+                              PrefixStates* prefixes) {
   const int64_t num_tokens = batch.num_tokens();
   Matrix out = Matrix(num_tokens, config.hidden);
   if (taps != nullptr) {
@@ -182,6 +270,11 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache, StateTa
   rope.Reserve(PositionsNeeded(batch));
   if (window_rope) window_rope->Reserve(PositionsNeeded(batch));
   scratch.Reserve(config, num_tokens);
+  std::optional<StatePass> states;
+  if (config.num_recurrent_layers() > 0) {
+    if (prefixes != nullptr) prefixes->Overwritten(batch.out_slots());
+    states.emplace(config, batch, prefixes);
+  }
   float* const hidden = out.floats();
   EmbeddingCpu(embedding.weight.rows, embedding.weight.dtype, config.hidden,
                batch.token_ids().data(), num_tokens, hidden, pool);
@@ -200,8 +293,10 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache, StateTa
     const bool has_window = !config.windows.empty() && config.windows[i] > 0;
     const RopeTable& table = has_window && window_rope ? *window_rope : rope;
     layers[i].Forward(config, batch, cache.layer(static_cast<int64_t>(i)), table, hidden, scratch,
-                      pool);
+                      pool, /*joined=*/nullptr,
+                      states ? states->steps() : std::span<const StateStep>());
   }
+  if (states) states->Finish();
   copy_taps(config.num_layers);
   RmsNormCpu(hidden, norm.floats(), static_cast<float>(config.rms_norm_eps), num_tokens,
              config.hidden, hidden, pool);
@@ -251,15 +346,26 @@ HeadWeight Decoder::head_weight() const {
 
 absl::StatusOr<std::unique_ptr<Executor>> Decoder::NewExecutor(int64_t num_slots) {
   SHORTLIST_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(config(), num_slots, dtype()));
-  return std::make_unique<DecoderExecutor>(*this, std::move(cache));
+  // As much memory as the keys and values have.
+  const int64_t max_states =
+      state_bytes() == 0 ? 0 : std::max<int64_t>(num_slots * slot_bytes() / state_bytes(), 1);
+  return std::make_unique<DecoderExecutor>(*this, std::move(cache), max_states);
 }
 
-absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache,
-                                        StateTaps* taps) {
+void Decoder::Commit(SequenceState& state, int64_t len) {
+  const int64_t num_tokens = len - state.len();
+  SHORTLIST_CHECK(num_tokens >= 0 && num_tokens <= state.num_pending());
+  const StateStep step = {.state = &state, .num_replayed = num_tokens, .num_final = num_tokens};
+  for (const DecoderLayer& layer : impl_->layers) layer.Replay(impl_->config, step, impl_->pool);
+  state.SetLen(len, /*num_pending=*/0);
+}
+
+absl::StatusOr<Matrix> Decoder::Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps,
+                                        PrefixStates* prefixes) {
   CheckBatch(impl_->config, impl_->dtype, batch, cache);
   Matrix out;
   SHORTLIST_RETURN_IF_ERROR(CatchBadAlloc("forward pass", [&] {
-    out = impl_->Forward(batch, cache, taps);
+    out = impl_->Forward(batch, cache, taps, prefixes);
     return absl::OkStatus();
   }));
   return out;

@@ -15,6 +15,8 @@
 #include "model/executor.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
+#include "model/prefix_states.h"
+#include "model/sequence_state.h"
 
 namespace shortlist {
 
@@ -49,11 +51,17 @@ class Decoder final : public CausalModel {
   std::string weight_types() const;
 
   int64_t slot_bytes() const override { return KvCache::SlotBytes(config(), dtype()); }
+  int64_t state_bytes() const override { return SequenceState::Bytes(config()); }
   absl::StatusOr<std::unique_ptr<Executor>> NewExecutor(int64_t num_slots) override;
 
-  /// Executor::Forward with a cache that was created from config() and dtype().
+  /// Executor::Forward with a cache that was created from config() and dtype(). With recurrent
+  /// layers, prompts leave states in `prefixes` unless it is null.
   absl::StatusOr<Matrix> Forward(const ForwardBatch& batch, KvCache& cache,
-                                 StateTaps* taps = nullptr);
+                                 StateTaps* taps = nullptr, PrefixStates* prefixes = nullptr);
+
+  /// Brings `state` to its first `len` tokens, the last of which may be pending; without further
+  /// pending ones.
+  void Commit(SequenceState& state, int64_t len);
 
   /// [vocab_size, hidden] in dtype() or in blocks.
   HeadWeight embedding_weight() const;

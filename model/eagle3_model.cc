@@ -16,6 +16,8 @@
 #include "kernels/quant.h"
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
+#include "model/linear_weight.h"
+#include "model/norm_weight.h"
 #include "model/rope.h"
 
 namespace shortlist {
@@ -112,8 +114,8 @@ absl::Status Eagle3Model::Impl::LoadFusion(Checkpoint& checkpoint) {
   }
   const int64_t norm_width = config.feature_norms.size() == 1 ? width : config.target_hidden;
   for (const std::string& name : config.feature_norms) {
-    SHORTLIST_ASSIGN_OR_RETURN(Matrix norm,
-                               LoadNorm(checkpoint, name, norm_width, config.layers, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        Matrix norm, LoadNorm(checkpoint, name, norm_width, config.layers.norm_offset, pool));
     feature_norms.push_back(std::move(norm));
   }
   return absl::OkStatus();
@@ -121,7 +123,7 @@ absl::Status Eagle3Model::Impl::LoadFusion(Checkpoint& checkpoint) {
 
 absl::Status Eagle3Model::Impl::LoadLayers(Checkpoint& checkpoint) {
   const auto load_norm = [&](const std::string& name) {
-    return LoadNorm(checkpoint, name, config.layers.hidden, config.layers, pool);
+    return LoadNorm(checkpoint, name, config.layers.hidden, config.layers.norm_offset, pool);
   };
   SHORTLIST_ASSIGN_OR_RETURN(embedding_norm,
                              load_norm(config.first_layer + "input_layernorm.weight"));

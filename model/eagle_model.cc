@@ -15,6 +15,7 @@
 #include "kernels/quant.h"
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
+#include "model/linear_weight.h"
 #include "model/rope.h"
 
 namespace shortlist {

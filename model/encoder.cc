@@ -52,7 +52,7 @@ const char* BodyPrefix(Family family) {
 
 RopeTable MakeRope(const EncoderConfig& config, double theta) {
   ModelConfig rope;
-  rope.head_dim = config.head_dim;
+  rope.rotary_dim = config.head_dim;
   rope.context_len = config.context_len;
   rope.rope_theta = theta;
   return RopeTable(rope);

@@ -22,17 +22,19 @@ void ForwardBatch::Clear() {
   }
   kv_indptr_.assign(1, 0);
   tail_indptr_.assign(1, 0);
+  chains_.clear();
   shares_slots_ = false;
 }
 
 void ForwardBatch::AddChain(std::span<const TokenId> tokens, int64_t first_position,
-                            std::span<const int32_t> kv_slots) {
+                            std::span<const int32_t> kv_slots, const ChainState& state) {
   SHORTLIST_CHECK(!tokens.empty());
   SHORTLIST_CHECK(first_position >= 0);
   SHORTLIST_CHECK(kv_slots.size() == static_cast<size_t>(first_position) + tokens.size());
   const int32_t seq = ToInt32(kv_indptr_.size() - 1);
   kv_slots_.insert(kv_slots_.end(), kv_slots.begin(), kv_slots.end());
   kv_indptr_.push_back(ToInt32(kv_slots_.size()));
+  chains_.push_back({num_tokens(), std::ssize(tokens), state});
   for (size_t i = 0; i < tokens.size(); ++i) {
     const size_t position = static_cast<size_t>(first_position) + i;
     token_ids_.push_back(Raw(tokens[i]));
@@ -59,6 +61,7 @@ void ForwardBatch::AddTree(std::span<const TokenId> tokens, std::span<const int3
                            std::span<const int32_t> node_slots) {
   SHORTLIST_CHECK(!tokens.empty());
   SHORTLIST_CHECK(parents.size() == tokens.size() && node_slots.size() == tokens.size());
+  chains_.clear();
   const int32_t seq = ToInt32(kv_indptr_.size() - 1);
   const int32_t prefix_len = ToInt32(prefix_slots.size());
   kv_slots_.insert(kv_slots_.end(), prefix_slots.begin(), prefix_slots.end());

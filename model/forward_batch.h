@@ -2,6 +2,7 @@
 #define SHORTLIST_MODEL_FORWARD_BATCH_H_
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,15 @@
 #include "kernels/attention.h"
 
 namespace shortlist {
+
+class SequenceState;
+
+/// The state of a sequence in a model with recurrent layers.
+struct ChainState {
+  SequenceState* state = nullptr;  // null: no such model, or a sequence that is not continued
+  // Tokens at positions below this are never taken back; by default, all of the chain.
+  int64_t final_len = std::numeric_limits<int64_t>::max();
+};
 
 /// The flat batch of one forward pass: new tokens of several sequences, concatenated. Each token
 /// has a position, a KV slot that receives it, and the slots that it attends to. Extend, decode and
@@ -20,9 +30,11 @@ class ForwardBatch {
 
   /// Appends `tokens` at positions first_position, first_position + 1, ... of one sequence.
   /// kv_slots: [first_position + tokens.size()], the sequence's slots by position. Its last
-  /// tokens.size() entries receive the new keys and values. `tokens` is not empty.
+  /// tokens.size() entries receive the new keys and values. `tokens` is not empty. With recurrent
+  /// layers, state.state must contain the tokens before first_position, the last of them perhaps as
+  /// pending ones.
   void AddChain(std::span<const TokenId> tokens, int64_t first_position,
-                std::span<const int32_t> kv_slots);
+                std::span<const int32_t> kv_slots, const ChainState& state = {});
 
   /// Appends the nodes of one draft tree below the prefix whose slots are `prefix_slots`, in
   /// position order. parents[i] < i is the parent node of node i, -1 for a child of the prefix's
@@ -44,6 +56,14 @@ class ForwardBatch {
   std::span<const int32_t> token_ids() const { return token_ids_; }  // [num_tokens]
   std::span<const int32_t> positions() const { return positions_; }  // [num_tokens]
   std::span<const int32_t> out_slots() const { return out_slots_; }  // [num_tokens] distinct
+  /// A chain's part of the batch.
+  struct Chain {
+    int64_t first_token;
+    int64_t num_tokens;
+    ChainState state;
+  };
+  std::span<const Chain> chains() const { return chains_; }  // empty if there is a tree
+  bool shares_slots() const { return shares_slots_; }
   /// Points into this batch: valid until the next Add or Clear.
   AttentionLayout layout() const;
 
@@ -54,6 +74,7 @@ class ForwardBatch {
   std::vector<int32_t> kv_slots_;
   std::vector<int32_t> tail_indptr_ = {0};
   std::vector<int32_t> tail_slots_;
+  std::vector<Chain> chains_;
   bool shares_slots_ = false;
 };
 

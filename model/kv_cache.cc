@@ -18,10 +18,11 @@ absl::StatusOr<KvCache> KvCache::Create(const ModelConfig& config, int64_t num_s
                                     config.head_dim * DTypeBytes(dtype) +
                                 kCacheLine - 1) /
                                kCacheLine * kCacheLine;
-  const __int128 total_bytes = array_bytes * 2 * config.num_layers;
+  const int64_t num_layers = config.num_layers - config.num_recurrent_layers();
+  const __int128 total_bytes = array_bytes * 2 * num_layers;
   const auto too_large = [&] {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a KV cache of ", num_slots, " slots, ", config.num_layers,
+        absl::StrCat("no memory for a KV cache of ", num_slots, " slots, ", num_layers,
                      " layers: it needs ", static_cast<double>(total_bytes) / (1 << 30), " GiB"));
   };
   if (total_bytes > std::numeric_limits<int64_t>::max()) return too_large();
@@ -36,13 +37,15 @@ absl::StatusOr<KvCache> KvCache::Create(const ModelConfig& config, int64_t num_s
   char* next = static_cast<char*>(cache.memory_.data());
   for (int64_t i = 0; i < config.num_layers; ++i) {
     KvLayer layer;
-    layer.keys = next;
-    layer.values = next + static_cast<int64_t>(array_bytes);
     layer.dtype = dtype;
     layer.num_kv_heads = config.num_kv_heads;
     layer.head_dim = config.head_dim;
+    if (!config.IsRecurrent(i)) {
+      layer.keys = next;
+      layer.values = next + static_cast<int64_t>(array_bytes);
+      next += 2 * static_cast<int64_t>(array_bytes);
+    }
     cache.layers_.push_back(layer);
-    next += 2 * static_cast<int64_t>(array_bytes);
   }
   return cache;
 }

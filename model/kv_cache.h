@@ -21,12 +21,14 @@ class KvCache {
 
   /// Bytes of one slot in all layers.
   static int64_t SlotBytes(const ModelConfig& config, DType dtype) {
-    return 2 * config.num_layers * config.num_kv_heads * config.head_dim * DTypeBytes(dtype);
+    return 2 * (config.num_layers - config.num_recurrent_layers()) * config.num_kv_heads *
+           config.head_dim * DTypeBytes(dtype);
   }
 
   int64_t num_slots() const { return num_slots_; }
   int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
-  /// Memory of layer `index`: keys and values, each [num_slots, num_kv_heads, head_dim].
+  /// Memory of layer `index`: keys and values, each [num_slots, num_kv_heads, head_dim]. Null for a
+  /// recurrent layer.
   const KvLayer& layer(int64_t index) const { return layers_[index]; }
 
  private:

@@ -30,7 +30,7 @@ class YarnRamp {
  public:
   explicit YarnRamp(const ModelConfig& config) : factor_(config.rope_scaling.factor) {
     const RopeScaling& scaling = config.rope_scaling;
-    const double dim = static_cast<double>(config.head_dim);
+    const double dim = static_cast<double>(config.rotary_dim);
     const double original = static_cast<double>(scaling.original_max_position_embeddings);
     const auto turning = [&](double num_turns) {
       return dim * std::log(original / (num_turns * 2.0 * std::numbers::pi)) /
@@ -56,7 +56,7 @@ double DynamicTheta(const ModelConfig& config, int64_t length) {
   const RopeScaling& scaling = config.rope_scaling;
   const double original = static_cast<double>(scaling.original_max_position_embeddings);
   const double stretched = std::max(static_cast<double>(length), original) / original;
-  const double dim = static_cast<double>(config.head_dim);
+  const double dim = static_cast<double>(config.rotary_dim);
   return config.rope_theta *
          std::pow(scaling.factor * stretched - (scaling.factor - 1.0), dim / (dim - 2.0));
 }
@@ -70,8 +70,8 @@ std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length) {
   std::optional<YarnRamp> ramp;
   if (scaling.type == RopeScaling::Type::kYarn) ramp.emplace(config);
   std::vector<float> frequencies;
-  for (int64_t i = 0; i < config.head_dim / 2; ++i) {
-    const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim);
+  for (int64_t i = 0; i < config.rotary_dim / 2; ++i) {
+    const double exponent = 2.0 * static_cast<double>(i) / static_cast<double>(config.rotary_dim);
     double frequency = 1.0 / std::pow(theta, exponent);
     if (scaling.type == RopeScaling::Type::kLinear) frequency /= scaling.factor;
     if (scaling.type == RopeScaling::Type::kLlama3) frequency = ScaleLlama3(frequency, scaling);

@@ -9,8 +9,8 @@
 namespace shortlist {
 
 /// Returns the radians per position of each pair of a head's dimensions, with scaling applied:
-/// [head_dim / 2]. The frequencies are those at the last position of a sequence of `length`, which
-/// only dynamic scaling uses.
+/// [rotary_dim / 2]. The frequencies are those at the last position of a sequence of `length`,
+/// which only dynamic scaling uses.
 std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length);
 
 /// Cosines and sines of the rotary angles of one model, in the layout of QkvProjection. The table
@@ -30,12 +30,12 @@ class RopeTable {
   /// pointers from cos() and sin(). Throws std::bad_alloc.
   void Reserve(int64_t num_positions);
 
-  const float* cos() const { return cos_.data(); }  // [reserved positions, head_dim / 2]
+  const float* cos() const { return cos_.data(); }  // [reserved positions, rotary_dim / 2]
   const float* sin() const { return sin_.data(); }
 
  private:
   ModelConfig config_;
-  std::vector<float> frequencies_;  // [head_dim / 2], radians per position, scaling applied
+  std::vector<float> frequencies_;  // [rotary_dim / 2], radians per position, scaling applied
   int64_t num_positions_ = 0;
   std::vector<float> cos_, sin_;
 };

@@ -39,6 +39,9 @@ absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(
   const Drafter* const drafter = engine.drafter();
   scheduling.num_draft_tokens = engine.options().num_draft_tokens;
   scheduling.bigram_keys = drafter != nullptr && drafter->kv_sees_next_token();
+  scheduling.resumable_len = [&engine](std::span<const int32_t> slots) {
+    return engine.ResumableLen(slots);
+  };
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Scheduler> scheduler, Scheduler::Create(scheduling));
   return std::unique_ptr<GenerationLoop>(new GenerationLoop(engine, std::move(scheduler)));
 }
@@ -169,7 +172,8 @@ Batch GenerationLoop::GetNewPrefillBatch(double now_s) {
     if (admitted.retractions_seen == admitted.num_retractions) continue;
     rows.clear();
     scheduler_->cache().AppendRows(admitted.last_node, rows);
-    engine_.AdoptPrefix(*admitted.sequence, admitted.prefix_len, rows);
+    engine_.AdoptPrefix(*admitted.sequence, std::span(admitted.kv_slots).first(admitted.prefix_len),
+                        rows);
     admitted.retractions_seen = admitted.num_retractions;
   }
   return batch;
@@ -259,6 +263,8 @@ void GenerationLoop::HandleFinished(GenerateReq& req) {
                        .prompt_tokens = req.prompt_len,
                        .completion_tokens = req.num_sent,
                        .stats = sequence.stats});
+  const std::span<const int32_t> slots(req.kv_slots);
+  engine_.End(*req.sequence, slots.first(std::min(req.shareable_len, sequence.cached_len)));
   scheduler_->Finish(req);
   reqs_.erase(reqs_.find(req.rid));
 }

@@ -143,6 +143,7 @@ class Scheduler {
   int64_t SlotsOf(const Req& req) const;
   int64_t SlotsToGive(const ClientAccount& account);
   bool IsFull(const Budget& budget) const;
+  bool CutMatch(Req& req);
   Verdict TryAdmit(Req& req, Budget& budget);
   void StartPrefill(Req& req, int64_t place);
   int64_t NumActive() const { return static_cast<int64_t>(running_.size()) + num_prefilling(); }

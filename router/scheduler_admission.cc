@@ -57,11 +57,27 @@ bool Scheduler::IsFull(const Budget& budget) const {
   return !budget.may_go_in_front || (budget.num_in_front > 0 && budget.front_tokens < 1);
 }
 
+/// Cuts the match of `req` where it cannot be resumed. Returns false if memory does not suffice.
+bool Scheduler::CutMatch(Req& req) {
+  try {
+    std::vector<int32_t> slots(cache_.EndOf(req.match.node));
+    cache_.CopySlots(req.match.node, /*first=*/0, slots);
+    const int64_t len = options_.resumable_len(std::span(slots).first(req.match.len));
+    if (len == req.match.len) return true;
+    const std::span<const TokenId> tokens = MatchableTokens(req, cache_);
+    req.match = cache_.MatchPrefix(req.root, tokens.first(len + cache_.look_ahead()));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 Scheduler::Verdict Scheduler::TryAdmit(Req& req, Budget& budget) {
   // An earlier admission may have split or evicted the matched nodes.
   if (!cache_.IsCurrent(req.match)) {
     req.match = cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_));
   }
+  if (options_.resumable_len && req.match.len > 0 && !CutMatch(req)) return Verdict::kNoRoom;
   const int64_t num_uncomputed = req.num_tokens() - req.match.len;
   const bool is_cut = options_.chunked_prefill_size > 0;
   const int64_t wanted = is_cut ? 1 : num_uncomputed;

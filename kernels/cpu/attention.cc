@@ -173,7 +173,8 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
   const int64_t width = (group + 2) * head_dim;  // of a key/value head
   const int64_t head_bytes = head_dim * DTypeBytes(cache.dtype);
   for (int64_t t = first_token; t < end_token; ++t) {
-    const int64_t angle = qkv.positions[t] * (head_dim / 2);
+    const int64_t num_pairs = qkv.rotary_dim / 2;
+    const int64_t angle = qkv.positions[t] * num_pairs;
     for (int64_t h = first_head; h < end_head; ++h) {
       float* const row = qkv.rows + (t * cache.num_kv_heads + h) * width;
       if (qkv.bias != nullptr) table.add(qkv.bias + h * width, DType::kF32, width, row);
@@ -181,7 +182,7 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
         float* const head = row + i * head_dim;
         const float* norm = i < group ? qkv.query_norm : qkv.key_norm;
         if (norm != nullptr) table.rms_norm(head, norm, qkv.norm_epsilon, head_dim, head);
-        table.rope(head, qkv.cos + angle, qkv.sin + angle, head_dim / 2);
+        table.rope(head, qkv.cos + angle, qkv.sin + angle, num_pairs);
       }
       const float* const key = row + group * head_dim;
       const int64_t at = (qkv.slots[t] * cache.num_kv_heads + h) * head_bytes;

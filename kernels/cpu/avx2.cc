@@ -1,6 +1,7 @@
 #include "kernels/cpu/activation.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/block_kernels.h"
+#include "kernels/cpu/delta_net.inc"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
 #include "kernels/cpu/head.inc"
@@ -29,6 +30,8 @@ const KernelTable kAvx2Kernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
+    .causal_conv = CausalConv,
+    .delta_rule = DeltaRule,
     .sketch = Sketch<MaddBytes<Int4Codes>>,
     .sketch_fine = SketchFineRows<MaddBytes<Int4Codes>>,
 };

@@ -2,6 +2,7 @@
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/avx512_dots.inc"
 #include "kernels/cpu/block_kernels.h"
+#include "kernels/cpu/delta_net.inc"
 #include "kernels/cpu/elementwise.inc"
 #include "kernels/cpu/formats.inc"
 #include "kernels/cpu/head.inc"
@@ -30,6 +31,8 @@ const KernelTable kAvx512Bf16Kernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
+    .causal_conv = CausalConv,
+    .delta_rule = DeltaRule,
     .sketch = Sketch<VnniBytes<Int4Codes>>,
     .sketch_fine = SketchFineRows<VnniBytes<Int4Codes>>,
 };

@@ -72,6 +72,15 @@ void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, 
   });
 }
 
+void GateCpu(Activation activation, const float* gate, int64_t num_tokens, int64_t width, float* x,
+             ThreadPool& pool) {
+  const KernelTable& table = CurrentKernels();
+  pool.ParallelFor(num_tokens, RowGrain(width), [&](int64_t begin, int64_t end) {
+    float* const first = x + begin * width;
+    table.activate_mul(activation, gate + begin * width, first, (end - begin) * width, first);
+  });
+}
+
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
                   int64_t num_tokens, float* out, ThreadPool& pool) {
   const KernelTable& kernels = CurrentKernels();

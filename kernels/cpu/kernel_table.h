@@ -85,6 +85,8 @@ struct AttendJob {
 };
 
 struct BlockKernels;   // cpu/block_kernels.h
+struct CausalConvJob;  // cpu/delta_job.h
+struct DeltaRuleJob;   // cpu/delta_job.h
 struct SketchJob;      // cpu/sketch_job.h
 struct SketchFineJob;  // cpu/sketch_job.h
 struct SequenceTiles;  // cpu/sequence_tiles.h
@@ -130,9 +132,11 @@ struct KernelTable {
   /// out[i] = activation(x[i] + bias[i]); bias may be null. x and out may be the same array.
   void (*activate)(Activation activation, const float* x, const float* bias, int64_t size,
                    float* out);
-  /// out[i] = activation(gate[i]) * up[i].
+  /// out[i] = activation(gate[i]) * up[i]. up and out may be the same array.
   void (*activate_mul)(Activation activation, const float* gate, const float* up, int64_t size,
                        float* out);
+  void (*causal_conv)(const CausalConvJob& job);
+  void (*delta_rule)(const DeltaRuleJob& job);
   /// Writes the rows whose key is above the bound, in order, to job.keys and job.ids. May overwrite
   /// both arrays up to their capacity (SketchJob). Returns the number of rows.
   int64_t (*sketch)(const SketchJob& job);

@@ -8,9 +8,11 @@
 
 #include "base/check.h"
 #include "kernels/cpu/block_kernels.h"
+#include "kernels/cpu/delta_job.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/quant_layout.h"
 #include "kernels/cpu/sketch_job.h"
+#include "kernels/delta_net.h"
 
 namespace shortlist {
 namespace {
@@ -242,6 +244,8 @@ float ActivationOf(Activation activation, float x) {
       return x / (1.0f + std::exp(-1.59576912f * (x + 0.044715f * x * x * x)));
     case Activation::kGeluQuick:
       return x / (1.0f + std::exp(-1.702f * x));
+    case Activation::kSigmoid:
+      return 1.0f / (1.0f + std::exp(-x));
   }
   SHORTLIST_CHECK(false);
 }
@@ -255,6 +259,39 @@ void Activate(Activation activation, const float* x, const float* bias, int64_t 
 void ActivateMul(Activation activation, const float* gate, const float* up, int64_t size,
                  float* out) {
   for (int64_t i = 0; i < size; ++i) out[i] = ActivationOf(activation, gate[i]) * up[i];
+}
+
+void CausalConv(const CausalConvJob& job) {
+  for (int64_t i = job.first; i < job.first + job.count; ++i) {
+    float sum = 0;
+    for (int64_t j = 0; j < job.num_taps; ++j) {
+      sum += job.weights[j * job.stride + i] * job.rows[j][i];
+    }
+    job.out[i - job.first] = ActivationOf(Activation::kSilu, sum);
+  }
+}
+
+void DeltaRule(const DeltaRuleJob& job) {
+  constexpr int64_t kPanel = DeltaNetShape::kPanelColumns;
+  for (int64_t column = 0; column < job.value_dim; ++column) {
+    float* const state = job.state + column / kPanel * kPanel * job.key_dim + column % kPanel;
+    for (int64_t t = 0; t < job.num_tokens; ++t) {
+      const float* const key = job.keys + t * job.key_dim;
+      const float* const query = job.queries + t * job.key_dim;
+      float product = 0;
+      for (int64_t row = 0; row < job.key_dim; ++row) {
+        state[row * kPanel] *= job.decay[t];
+        product += key[row] * state[row * kPanel];
+      }
+      const float delta = job.beta[t] * (job.values[t * job.value_stride + column] - product);
+      float out = 0;
+      for (int64_t row = 0; row < job.key_dim; ++row) {
+        state[row * kPanel] += key[row] * delta;
+        out += query[row] * state[row * kPanel];
+      }
+      if (job.out != nullptr) job.out[t * job.out_stride + column] = out;
+    }
+  }
 }
 
 int64_t Sketch(const SketchJob& job) {
@@ -311,6 +348,8 @@ const KernelTable kReferenceKernels = {
     .rope = Rope,
     .activate = Activate,
     .activate_mul = ActivateMul,
+    .causal_conv = CausalConv,
+    .delta_rule = DeltaRule,
     .sketch = Sketch,
     .sketch_fine = SketchFineRows,
 };

@@ -267,6 +267,7 @@ absl::Status ReadShape(const ConfigFields& fields, ModelConfig& config) {
         "head_dim",
         absl::StrCat("= ", config.head_dim, " is not even, or not in [2, ", kMaxHeadDim, "]"));
   }
+  config.rotary_dim = config.head_dim;
   config.attention_scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   SHORTLIST_ASSIGN_OR_RETURN(config.context_len,
                              fields.Int("max_position_embeddings", 1, kMaxContextLen));

@@ -1,6 +1,7 @@
 #ifndef SHORTLIST_MODEL_CHECKPOINT_CONFIG_H_
 #define SHORTLIST_MODEL_CHECKPOINT_CONFIG_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/dtype.h"
 #include "io/model_source.h"
 #include "kernels/activation.h"
+#include "kernels/delta_net.h"
 #include "model/checkpoint/packed_weight.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -55,6 +57,7 @@ struct ModelConfig {
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;  // divides num_heads
   int64_t head_dim = 0;      // even
+  int64_t rotary_dim = 0;    // leading dimensions of a head that are rotated; even
   int64_t context_len = 0;   // largest number of positions the model supports, scaling included
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000.0;
@@ -64,6 +67,12 @@ struct ModelConfig {
   double attention_scale = 1.0;  // multiplies the products of queries and keys
   bool qkv_bias = false;         // of the query, key and value layers
   bool qk_norm = false;          // normalises every query and key head before its rotation
+  // The attended heads are multiplied by the sigmoid of gates, which are rows of the query layer.
+  bool output_gate = false;
+  // Recurrent layers instead of attention: those that are true here, [num_layers], with the shape
+  // below; empty: none.
+  std::vector<bool> recurrent;
+  DeltaNetShape delta_net;
   // Normalises the outputs of attention and MLP before they are added to the residual stream.
   bool output_norms = false;
   std::vector<int64_t> windows;  // [num_layers] positions a token attends to, 0: all; empty: all 0
@@ -75,6 +84,11 @@ struct ModelConfig {
   WeightPacking packing;                      // of the linear layers' weights
   std::vector<int32_t> eos_token_ids;         // may be empty; GenerationConfig's take precedence
   DType checkpoint_dtype = DType::kF32;       // torch_dtype or dtype; the files take precedence
+
+  bool IsRecurrent(int64_t layer) const { return !recurrent.empty() && recurrent[layer]; }
+  int64_t num_recurrent_layers() const {
+    return std::count(recurrent.begin(), recurrent.end(), true);
+  }
 
   bool is_eagle() const {
     return architecture == Architecture::kLlamaEagle || architecture == Architecture::kQwen2Eagle ||

@@ -117,6 +117,7 @@ absl::Status ReadLayers(const ConfigFields& fields, const Tensors& tensors, Eagl
   if (queries[0] != layers.num_heads * layers.head_dim && plain >= 2 && plain % 2 == 0 &&
       queries[0] == layers.num_heads * plain) {
     layers.head_dim = plain;
+    layers.rotary_dim = plain;
   }
   layers.attention_scale = 1.0 / std::sqrt(static_cast<double>(layers.head_dim));
   int64_t num_layers = 1;

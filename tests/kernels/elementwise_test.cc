@@ -125,6 +125,31 @@ TEST(ElementwiseTest, BiasIsAddedToEveryRow) {
   }
 }
 
+TEST(ElementwiseTest, SigmoidGatesMultiply) {
+  std::mt19937 rng(10);
+  ForEachIsa([&] {
+    for (const int64_t width : kSizes) {
+      std::vector<float> gate = RandomFloats(rng, 30 * width);
+      for (size_t i = 0; i < gate.size(); ++i) gate[i] *= static_cast<float>(i % 40);
+      gate[0] = 1e30f;
+      const std::vector<float> before = RandomFloats(rng, 30 * width);
+      std::vector<float> after = before;
+      ThreadPool pool(2);
+      GateCpu(Activation::kSigmoid, gate.data(), /*num_tokens=*/30, width, after.data(), pool);
+      for (size_t i = 0; i < after.size(); ++i) {
+        const double exact = before[i] / (1.0 + std::exp(-static_cast<double>(gate[i])));
+        ASSERT_NEAR(after[i], exact, 6e-7 * std::abs(exact) + 1e-37) << gate[i];
+      }
+    }
+    const float gates[] = {-1e30f, std::numeric_limits<float>::quiet_NaN()};
+    float x[] = {1.0f, 1.0f};
+    ThreadPool pool(1);
+    GateCpu(Activation::kSigmoid, gates, /*num_tokens=*/1, /*width=*/2, x, pool);
+    EXPECT_NEAR(x[0], 0.0f, 1e-37f);
+    EXPECT_TRUE(std::isnan(x[1]));
+  });
+}
+
 TEST(ElementwiseTest, SumExpIsAccurateOverItsRange) {
   const float kInf = std::numeric_limits<float>::infinity();
   ForEachIsa([&] {

@@ -77,6 +77,10 @@ struct Batch {
 
   int64_t num_tokens() const { return static_cast<int64_t>(seq_of_token.size()); }
   int64_t width() const { return (shape.num_heads + 2 * shape.num_kv_heads) * shape.head_dim; }
+  /// All of a head, or the even part of its first half.
+  int64_t rotary_dim(bool is_part) const {
+    return is_part ? shape.head_dim / 4 * 2 : shape.head_dim;
+  }
   KvLayer cache() {
     return {keys.data(), values.data(), cache_dtype, shape.num_kv_heads, shape.head_dim};
   }
@@ -103,6 +107,7 @@ struct Batch {
             .query_norm = with_norms ? query_norm.data() : nullptr,
             .key_norm = with_norms ? key_norm.data() : nullptr,
             .norm_epsilon = kEpsilon,
+            .rotary_dim = rotary_dim(with_norms),
             .positions = positions.data(),
             .cos = cos.data(),
             .sin = sin.data(),
@@ -122,7 +127,8 @@ struct Batch {
 std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int64_t window) {
   ThreadPool pool(1);
   const auto [num_heads, num_kv_heads, head_dim] = batch.shape;
-  const int64_t width = batch.width(), half = head_dim / 2, group = num_heads / num_kv_heads;
+  const int64_t width = batch.width(), half = batch.rotary_dim(with_norms) / 2,
+                group = num_heads / num_kv_heads;
   LinearCpu(batch.Weight(pool), batch.input(), batch.num_tokens(), batch.rows.data(),
             /*accumulate=*/false, pool);
   std::vector<float> queries, keys, values;  // [num_tokens, heads, head_dim]

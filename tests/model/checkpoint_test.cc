@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "kernels/matrix.h"
 #include "model/decoder.h"
-#include "model/decoder_layer.h"
+#include "model/norm_weight.h"
 #include "model/eagle_model.h"
 #include "nlohmann/json.hpp"
 #include "tests/model/model_fixture.h"
@@ -134,7 +134,7 @@ TEST_F(CheckpointTest, NormOfZerosIsRejectedUnlessOneIsAdded) {
   for (const double offset : {0.0, 1.0}) {
     config.norm_offset = offset;
     Checkpoint checkpoint = Checkpoint::Open(ModelSource::OfDirectory(dir_.path()), {}).value();
-    const auto norm = LoadNorm(checkpoint, "norm.weight", 4, config, pool_);
+    const auto norm = LoadNorm(checkpoint, "norm.weight", 4, config.norm_offset, pool_);
     EXPECT_EQ(norm.ok(), offset == 1.0);
     if (!norm.ok()) {
       EXPECT_THAT(std::string(norm.status().message()), HasSubstr("norm.weight is all zeros"));
