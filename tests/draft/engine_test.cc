@@ -146,7 +146,7 @@ TEST_F(EngineTest, DraftComputesWhatSharedPrefixLacks) {
     const std::vector<StepWork> both = {{first.get(), first_slots}, {second.get(), second_slots}};
     for (const StepWork& of : both) {
       EXPECT_FALSE(engine->NeedsDraftedPrefix(*of.sequence));
-      engine->AdoptPrefix(*of.sequence, kShared, {});
+      engine->AdoptPrefix(*of.sequence, of.kv_slots.first(kShared), {});
     }
     ASSERT_TRUE(engine->Prefill(both, /*max_tokens=*/512).ok());
     while (!first->finished()) ASSERT_TRUE(engine->Step(both).ok());

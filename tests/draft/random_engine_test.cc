@@ -223,9 +223,11 @@ std::unique_ptr<DynamicVocabularyManager> RandomRun::RandomVocab() {
 void RandomRun::Disturb(SpeculativeEngine& engine, Lane& lane) {
   if (OneIn(12)) {
     const int64_t most = std::min(lane.sequence->cached_len, lane.sequence->num_tokens() - 1);
-    const int64_t len = OneIn(2) ? 0 : Between(0, most);
+    const int64_t wanted = OneIn(2) ? 0 : Between(0, most);
+    const int64_t len = engine.ResumableLen(std::span(lane.slots).first(wanted));
     std::shuffle(lane.slots.begin() + len, lane.slots.end(), rng_);
-    engine.AdoptPrefix(*lane.sequence, len, RandomTokens(Between(0, 5)));
+    engine.AdoptPrefix(*lane.sequence, std::span(lane.slots).first(len),
+                       RandomTokens(Between(0, 5)));
   } else if (OneIn(8)) {
     engine.AddContinuations(*lane.sequence, RandomTokens(3));
   }
