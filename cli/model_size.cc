@@ -25,7 +25,7 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
                                   {c.hidden, q, c.num_layers},
                                   {c.intermediate, c.hidden, 2 * c.num_layers},
                                   {c.hidden, c.intermediate, c.num_layers}};
-  if (c.is_eagle()) matrices.push_back({c.hidden, 2 * c.hidden, 1});
+  if (c.is_eagle) matrices.push_back({c.hidden, 2 * c.hidden, 1});
   return matrices;
 }
 
@@ -34,7 +34,7 @@ int64_t NumVectorElements(const ModelConfig& c) {
   const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
   const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
   // An EAGLE head's first layer has no input norm, and it has no final one.
-  const int64_t ends = c.is_eagle() ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
+  const int64_t ends = c.is_eagle ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
   return c.num_layers * (bias + norms) + ends;
 }
 
@@ -43,7 +43,7 @@ int64_t NumVectorElements(const ModelConfig& c) {
 int64_t NumParameters(const ModelConfig& c) {
   int64_t count = NumVectorElements(c);
   for (const Matrix& m : LinearLayers(c)) count += m.rows * m.columns * m.count;
-  if (c.is_eagle()) return count;
+  if (c.is_eagle) return count;
   return count + (c.tie_word_embeddings ? 1 : 2) * c.vocab_size * c.hidden;
 }
 
@@ -54,7 +54,7 @@ int64_t WeightBytes(const ModelConfig& c, DType dtype, DType weight_dtype) {
                             ? (m.rows + 31) / 32 * QuantPanelBytes(weight_dtype, m.columns)
                             : m.rows * m.columns * DTypeBytes(weight_dtype));
   }
-  if (c.is_eagle()) return bytes;
+  if (c.is_eagle) return bytes;
   bytes += c.vocab_size * c.hidden * DTypeBytes(dtype);
   const bool shares = c.tie_word_embeddings && !IsQuantized(weight_dtype);
   return shares ? bytes : bytes + c.vocab_size * RowBytes(weight_dtype, c.hidden);
@@ -80,7 +80,7 @@ BlockSizes LargestPackedSizes(const ModelConfig& c, DType dtype) {
   const WeightPacking& packing = c.packing;
   const bool fits = packing.kind != WeightPacking::Kind::kNone && !packing.act_order &&
                     packing.group_size % BlockType::kGroup == 0;
-  if (!fits || c.is_eagle()) return {};
+  if (!fits || c.is_eagle) return {};
   BlockSizes sizes = {.types = {DType::kQ40, DType::kQ50},
                       .bytes = NumVectorElements(c) * kVectorBytes};
   for (const Matrix& m : LinearLayers(c)) {

@@ -85,7 +85,7 @@ absl::StatusOr<Service> DescribeService(const ServeFlags& flags, Session& sessio
   service.source = source;
   service.version = kVersion;
   service.model_type = ModelTypeOf(config);
-  service.architectures = {ArchitectureName(session.models().config().architecture)};
+  service.architectures = {session.models().config().architecture};
   service.arguments = {{"draft_path", session.models().draft().path()},
                        {"host", flags.http.host},
                        {"port", flags.http.port},
@@ -126,8 +126,7 @@ std::string Summary(const ServeFlags& flags, Session& session, Engine& engine,
   const RunFlags& run = session.flags();
   const SchedulerOptions& scheduling = engine.router().scheduler().options();
   std::string summary = absl::StrCat(
-      "model=", quoted(run.models.model),
-      " architecture=", ArchitectureName(session.models().config().architecture),
+      "model=", quoted(run.models.model), " architecture=", session.models().config().architecture,
       " weights=", session.models().target().weight_types(), " memory_mb=", ResidentMegabytes(),
       " pool_tokens=", scheduling.max_total_tokens, " context_length=", scheduling.context_length);
   if (session.models().has_draft()) {

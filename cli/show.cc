@@ -66,7 +66,7 @@ absl::Status ReadTokenizer(const ModelSource& source, Facts& facts) {
   absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = OpenTokenizer(source);
   if (!tokenizer.ok()) {
     // An EAGLE head uses the embeddings of its target, whose tokenizer serves both.
-    const bool needs_none = facts.config && facts.config->is_eagle();
+    const bool needs_none = facts.config && facts.config->is_eagle;
     if (absl::IsNotFound(tokenizer.status()) && needs_none) return absl::OkStatus();
     if (!absl::IsNotFound(tokenizer.status())) return tokenizer.status();
     facts.unsupported.emplace_back(tokenizer.status().message());
@@ -90,7 +90,7 @@ void ReadTemplate(const std::string& name, const ModelSource& source, Facts& fac
 
 /// Reads the dtype of the weights; for packed weights, that of the linear layers' scales.
 absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
-  const char* const name = facts.config->is_eagle() ? "fc.weight" : "model.embed_tokens.weight";
+  const char* const name = facts.config->is_eagle ? "fc.weight" : "model.embed_tokens.weight";
   auto found = weights.tensors().find(name);
   if (found == weights.tensors().end()) found = weights.tensors().find("embed_tokens.weight");
   if (found == weights.tensors().end()) {
@@ -202,7 +202,7 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
   nlohmann::ordered_json json = {{"model", facts.path}};
   if (facts.config) {
     const ModelConfig& c = *facts.config;
-    json["architecture"] = ArchitectureName(c.architecture);
+    json["architecture"] = c.architecture;
     json["num_layers"] = c.num_layers;
     json["hidden"] = c.hidden;
     json["intermediate"] = c.intermediate;
@@ -256,11 +256,11 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
     const ModelConfig& c = *facts.config;
     lines.emplace_back(
         "architecture",
-        absl::StrCat(ArchitectureName(c.architecture), ": ", Counted(c.num_layers, "layer"),
-                     ", hidden ", c.hidden, ", FFN ", c.intermediate, ", ",
-                     Counted(c.num_heads, "head"), " (", c.num_kv_heads, " of keys and values) of ",
-                     c.head_dim, ", context ", c.context_len));
-    const char* embedding = c.is_eagle()            ? "embedding and head of its target"
+        absl::StrCat(c.architecture, ": ", Counted(c.num_layers, "layer"), ", hidden ", c.hidden,
+                     ", FFN ", c.intermediate, ", ", Counted(c.num_heads, "head"), " (",
+                     c.num_kv_heads, " of keys and values) of ", c.head_dim, ", context ",
+                     c.context_len));
+    const char* embedding = c.is_eagle              ? "embedding and head of its target"
                             : c.tie_word_embeddings ? "one matrix for embedding and head"
                                                     : "embedding and head apart";
     lines.emplace_back("vocabulary", absl::StrCat(c.vocab_size, " tokens, ", embedding));

@@ -311,7 +311,7 @@ absl::StatusOr<std::unique_ptr<Decoder>> Decoder::Load(const ModelSource& source
                                                        std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(source));
-  if (config.is_eagle()) {
+  if (config.is_eagle) {
     return absl::InvalidArgumentError(
         absl::StrCat(source.path(), ": an EAGLE draft, which runs with its target only"));
   }

@@ -170,7 +170,7 @@ absl::StatusOr<std::unique_ptr<EagleModel>> EagleModel::Load(const ModelSource& 
                                                              std::optional<DType> quantize) {
   SHORTLIST_CHECK(!quantize || IsQuantized(*quantize));
   SHORTLIST_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(source));
-  if (!config.is_eagle()) {
+  if (!config.is_eagle) {
     return absl::InvalidArgumentError(
         absl::StrCat(source.path(),
                      ": no EAGLE draft; need LlamaForCausalLMEagle, Qwen2ForCausalLMEagle or "

@@ -50,7 +50,7 @@ class DecoderBody final : public EncodingBody {
   DecoderBody(Decoder& decoder, std::unique_ptr<Decoder> owned)
       : owned_(std::move(owned)), decoder_(decoder), causal_(decoder) {
     const ModelConfig& config = decoder.config();
-    config_.architecture = ArchitectureName(config.architecture);
+    config_.architecture = config.architecture;
     config_.vocab_size = config.vocab_size;
     config_.hidden = config.hidden;
     config_.num_layers = config.num_layers;

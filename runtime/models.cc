@@ -102,12 +102,10 @@ absl::Status Models::OpenDraft() {
       absl::StrCat("--draft-taps for ", draft_->path(), ", which is no EAGLE-3 head"));
 }
 
-bool Models::drafts_by_head() const {
-  return draft_eagle3_ != nullptr || draft_config_->is_eagle();
-}
+bool Models::drafts_by_head() const { return draft_eagle3_ != nullptr || draft_config_->is_eagle; }
 
 absl::Status Models::Load() {
-  if (config_->is_eagle()) {
+  if (config_->is_eagle) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model ", model_->path(), " is a draft head, not a model of its own"));
   }
@@ -140,7 +138,7 @@ absl::Status Models::LoadDraft() {
   if (draft_eagle3_) {
     SHORTLIST_ASSIGN_OR_RETURN(
         draft_eagle_, Eagle3Model::Load(*draft_, *draft_eagle3_, *target_, pool_, quantize));
-  } else if (draft_config_->is_eagle()) {
+  } else if (draft_config_->is_eagle) {
     SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, EagleModel::Load(*draft_, *target_, pool_, quantize));
   } else {
     SHORTLIST_ASSIGN_OR_RETURN(draft_decoder_,

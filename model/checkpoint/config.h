@@ -32,21 +32,12 @@ struct RopeScaling {
 
 /// The fields of config.json that a decoder needs, every value checked against its bounds.
 struct ModelConfig {
-  /// LlamaForCausalLM and so on. kLlamaEagle, kQwen2Eagle and kQwen3Eagle are EAGLE-1 drafts:
-  /// LlamaForCausalLMEagle and so on, or a LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM
-  /// whose weights have an fc layer, as in the original drafts.
-  enum class Architecture {
-    kLlama,
-    kMistral,
-    kQwen2,
-    kQwen3,
-    kGemma,
-    kGemma3,
-    kLlamaEagle,
-    kQwen2Eagle,
-    kQwen3Eagle
-  };
-  Architecture architecture = Architecture::kLlama;
+  /// Such as "LlamaForCausalLM": of a body or classifier too, the model with a head. Of an EAGLE-1
+  /// draft, such as "LlamaForCausalLMEagle".
+  std::string architecture;
+  // An EAGLE-1 draft: named as one, or a model such as LlamaForCausalLM whose weights have an fc
+  // layer, as in the original drafts.
+  bool is_eagle = false;
   bool is_body = false;  // such as LlamaModel: no LM head
   // Such as LlamaForSequenceClassification: a body with a `score` layer.
   bool is_classifier = false;
@@ -89,15 +80,7 @@ struct ModelConfig {
   int64_t num_recurrent_layers() const {
     return std::count(recurrent.begin(), recurrent.end(), true);
   }
-
-  bool is_eagle() const {
-    return architecture == Architecture::kLlamaEagle || architecture == Architecture::kQwen2Eagle ||
-           architecture == Architecture::kQwen3Eagle;
-  }
 };
-
-/// Returns a name such as "LlamaForCausalLM".
-const char* ArchitectureName(ModelConfig::Architecture architecture);
 
 /// True if `object`, the contents of config.json, names an architecture that ModelConfig supports.
 bool IsDecoderConfig(const nlohmann::json& object);

@@ -84,8 +84,11 @@ absl::Status ConfigFields::CheckModelType(std::string_view architecture,
                    "; correct the one that is wrong"));
 }
 
-absl::Status ConfigFields::CheckNeutral(std::span<const NeutralField> neutral) const {
+absl::Status ConfigFields::CheckNeutral(std::span<const NeutralField> neutral,
+                                        std::span<const char* const> except) const {
   for (const NeutralField& field : neutral) {
+    const std::string_view name = field.name;
+    if (std::ranges::any_of(except, [&](const char* other) { return name == other; })) continue;
     const json* value = Find(field.name);
     if (value != nullptr && *value != json::parse(field.neutral)) {
       return Unsupported(field.name, *value, absl::StrCat("only ", field.neutral, " is"));

@@ -62,8 +62,10 @@ class ConfigFields {
   /// `architecture` names: transformers would choose the model by model_type.
   absl::Status CheckModelType(std::string_view architecture,
                               std::initializer_list<std::string_view> types) const;
-  /// Unimplemented names the first field of `neutral` that has another value.
-  absl::Status CheckNeutral(std::span<const NeutralField> neutral) const;
+  /// Unimplemented names the first field of `neutral` that has another value and is none of
+  /// `except`.
+  absl::Status CheckNeutral(std::span<const NeutralField> neutral,
+                            std::span<const char* const> except = {}) const;
   /// Reads dtype or torch_dtype. f32 without either; Unimplemented for another type.
   absl::StatusOr<DType> StoredDType() const;
 

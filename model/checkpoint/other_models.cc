@@ -1,7 +1,6 @@
 #include "model/checkpoint/other_models.h"
 
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +10,7 @@
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/eagle3_config.h"
 #include "model/checkpoint/encoder_config.h"
+#include "model/checkpoint/families.h"
 #include "nlohmann/json.hpp"
 
 namespace shortlist {
@@ -19,18 +19,16 @@ namespace {
 using nlohmann::json;
 
 constexpr char kEagle3[] = "an EAGLE-3 head, a draft that runs with its target only (--draft)";
-constexpr char kSupported[] =
-    "decoders are supported of Llama, Mistral, Qwen2, Qwen3, Gemma and Gemma 3, and encoders of "
-    "BERT "
-    "(Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
+constexpr char kEncoders[] =
+    "BERT (Contriever too), DistilBERT, RoBERTa, XLM-RoBERTa, ModernBERT and CLIP";
 
-struct Family {
+struct Known {
   std::string_view name;  // prefix of the names of architectures, in lower case; part of a tensor's
   const char* what;
 };
 
 /// The families that users try most often.
-constexpr Family kFamilies[] = {
+constexpr Known kKnown[] = {
     {"t5", "T5, an encoder-decoder"},
     {"mt5", "mT5, an encoder-decoder"},
     {"umt5", "UMT5, an encoder-decoder"},
@@ -44,7 +42,7 @@ constexpr Family kFamilies[] = {
 };
 
 /// Tensors of drafts that are not supported, by a part of their names.
-constexpr Family kDrafts[] = {
+constexpr Known kDrafts[] = {
     {"mask_hidden", "a P-EAGLE draft, which drafts all tokens in one pass"},
     {".self_attn.kv_a_proj", "an EAGLE-3 head of MLA layers, DeepSeek's attention"},
     {".self_attn.q_a_proj", "an EAGLE-3 head of MLA layers, DeepSeek's attention"},
@@ -58,13 +56,23 @@ constexpr Family kDrafts[] = {
 
 std::string Describe(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  for (const Family& family : kFamilies) {
+  for (const Known& family : kKnown) {
     if (lower.starts_with(family.name)) return family.what;
   }
   if (lower.find("eagle3") != std::string::npos) return kEagle3;
   if (IsEncoderConfig({{"architectures", json::array({name})}}))
     return "an encoder, which generates no text";
   return "";
+}
+
+/// Lists the supported families.
+std::string Supported() {
+  std::string decoders;
+  for (const Family& family : Families()) {
+    const bool is_last = &family == &Families().back();
+    absl::StrAppend(&decoders, decoders.empty() ? "" : is_last ? " and " : ", ", family.name);
+  }
+  return absl::StrCat("decoders are supported of ", decoders, ", and encoders of ", kEncoders);
 }
 
 bool IsOfEagle3(const std::string& name) {
@@ -78,7 +86,7 @@ absl::Status UnsupportedArchitecture(const ConfigFields& fields, const json& nam
   const std::string what = name.is_string() ? Describe(name.get<std::string>()) : "";
   return fields.Unsupported(
       "architecture", name,
-      what.empty() ? std::string(kSupported) : absl::StrCat("it is ", what, "; ", kSupported));
+      absl::StrCat(what.empty() ? "" : absl::StrCat("it is ", what, "; "), Supported()));
 }
 
 absl::Status CheckArchitecture(const ConfigFields& fields) {
@@ -123,7 +131,7 @@ absl::Status RefuseEagle3(const WeightFiles& weights, int64_t hidden) {
 absl::Status RefuseOtherDrafts(const WeightFiles& weights) {
   for (const auto& [name, location] : weights.tensors()) {
     const char* what = name == "hidden_norm.weight" ? "a DFlash draft" : nullptr;
-    for (const Family& draft : kDrafts) {
+    for (const Known& draft : kDrafts) {
       if (name.find(draft.name) != std::string::npos) what = draft.what;
     }
     if (what == nullptr) continue;
@@ -144,17 +152,10 @@ absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   SHORTLIST_RETURN_IF_ERROR(RefuseOtherDrafts(*weights));
   SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
   if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
-  using Architecture = ModelConfig::Architecture;
-  constexpr std::pair<Architecture, Architecture> kEagles[] = {
-      {Architecture::kLlama, Architecture::kLlamaEagle},
-      {Architecture::kQwen2, Architecture::kQwen2Eagle},
-      {Architecture::kQwen3, Architecture::kQwen3Eagle}};
   json& name = object["architectures"][0];
-  for (const auto& [whole, eagle] : kEagles) {
-    if (name != ArchitectureName(whole)) continue;
-    name = ArchitectureName(eagle);
-    break;
-  }
+  const auto found = FindFamily(name.get<std::string>());
+  const bool is_whole = found && !found->is_body && !found->is_eagle;
+  if (is_whole && found->family->eagle != nullptr) name = found->family->eagle;
   return absl::OkStatus();
 }
 

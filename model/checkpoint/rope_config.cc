@@ -37,29 +37,18 @@ absl::StatusOr<Type> ReadType(const ConfigFields& rope) {
 }
 
 absl::Status CheckKnownKeys(const ConfigFields& rope) {
-  constexpr std::array kKnown = {"type",
-                                 "rope_type",
-                                 "rope_theta",
-                                 "partial_rotary_factor",
-                                 "factor",
-                                 "low_freq_factor",
-                                 "high_freq_factor",
-                                 "original_max_position_embeddings",
-                                 "attention_factor",
-                                 "beta_fast",
-                                 "beta_slow",
-                                 "mscale",
-                                 "mscale_all_dim",
-                                 "truncate"};
+  constexpr std::array kKnown = {"type", "rope_type", "rope_theta",
+                                 "partial_rotary_factor",  // ReadRotaryDim
+                                 // Axes of pictures; all axes of text are its positions.
+                                 "mrope_section", "mrope_interleaved", "factor", "low_freq_factor",
+                                 "high_freq_factor", "original_max_position_embeddings",
+                                 "attention_factor", "beta_fast", "beta_slow", "mscale",
+                                 "mscale_all_dim", "truncate"};
   for (const auto& [key, value] : rope.object().items()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end() && !value.is_null()) {
       return absl::UnimplementedError(
           absl::StrCat(rope.where(), ": ", Quote(key), " = ", Quote(value), " is not supported"));
     }
-  }
-  const json* partial = rope.Find("partial_rotary_factor");
-  if (partial != nullptr && *partial != 1) {
-    return rope.Unsupported("partial_rotary_factor", *partial, "only 1 is");
   }
   return absl::OkStatus();
 }
@@ -118,8 +107,8 @@ absl::Status ReadScaling(const ConfigFields& fields, const ConfigFields& rope,
   const int64_t max_positions = config.context_len;
   if (out.type == Type::kLinear) return absl::OkStatus();
   if (out.type == Type::kDynamic) {
-    if (config.head_dim < 4) {
-      return fields.Invalid("head_dim", absl::StrCat("= ", config.head_dim,
+    if (config.rotary_dim < 4) {
+      return fields.Invalid("head_dim", absl::StrCat("= ", config.rotary_dim,
                                                      " not at least 4, as dynamic rope needs"));
     }
     if (out.factor < 1.0) {
@@ -178,6 +167,27 @@ absl::Status CheckIsObject(const ConfigFields& fields, const char* name, const j
 }
 
 }  // namespace
+
+absl::Status ReadRotaryDim(const ConfigFields& fields, double otherwise, bool may_be_part,
+                           ModelConfig& config) {
+  constexpr char kName[] = "partial_rotary_factor";
+  const json* inside = fields.Find("rope_parameters");
+  if (inside == nullptr) inside = fields.Find("rope_scaling");
+  const json nothing = json::object();
+  const bool is_object = inside != nullptr && inside->is_object();
+  const ConfigFields rope(absl::StrCat(fields.where(), ": rope_parameters"),
+                          is_object ? *inside : nothing);
+  const ConfigFields& holder = rope.Find(kName) != nullptr ? rope : fields;
+  SHORTLIST_ASSIGN_OR_RETURN(const double factor, holder.Real(kName, 0.0, 1.0, otherwise));
+  if (!may_be_part && factor != 1.0) {
+    return holder.Unsupported(kName, *holder.Find(kName), "only 1 is");
+  }
+  config.rotary_dim = static_cast<int64_t>(static_cast<double>(config.head_dim) * factor);
+  if (config.rotary_dim >= 2 && config.rotary_dim % 2 == 0) return absl::OkStatus();
+  return holder.Invalid(
+      kName, absl::StrCat("= ", factor, " rotates ", config.rotary_dim, " of ", config.head_dim,
+                          " dimensions of a head, not an even number of at least 2"));
+}
 
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(

@@ -7,8 +7,14 @@
 
 namespace shortlist {
 
+/// Sets rotary_dim of `config` from head_dim and partial_rotary_factor, which may lie in
+/// rope_parameters too; `otherwise` without it. Unimplemented for another factor than 1 unless
+/// `may_be_part`. Errors are those of ParseModelConfig.
+absl::Status ReadRotaryDim(const ConfigFields& fields, double otherwise, bool may_be_part,
+                           ModelConfig& config);
+
 /// Sets rope_theta and rope_scaling of `config` from rope_theta and rope_scaling (older exports) or
-/// rope_parameters (newer ones, with rope_theta inside). Reads head_dim and context_len
+/// rope_parameters (newer ones, with rope_theta inside). Reads rotary_dim and context_len
 /// (max_position_embeddings until then) of `config`. Raises context_len if the scaling extends the
 /// model's context. Errors are those of ParseModelConfig.
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config);

@@ -437,7 +437,7 @@ TEST_F(GgufTest, Gemma3TakesWhatLlamaCppKnows) {
   ASSERT_TRUE(all_full.ok()) << all_full.status();
   const auto config = ReadModelConfig(*all_full);
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->architecture, ModelConfig::Architecture::kGemma3);
+  EXPECT_EQ(config->architecture, "Gemma3ForCausalLM");
   EXPECT_TRUE(config->windows.empty());
   EXPECT_EQ(config->attention_scale, 0.25);
   EXPECT_EQ(config->rope_theta, 500000.0);

@@ -439,7 +439,7 @@ TEST_F(DamagedModelTest, FcLayerMakesQwen2EagleDraftWithBiases) {
   ChangeConfig("draft", R"({"architectures": ["Qwen2ForCausalLM"]})");
   const auto config = ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")));
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->architecture, ModelConfig::Architecture::kQwen2Eagle);
+  EXPECT_EQ(config->architecture, "Qwen2ForCausalLMEagle");
   EXPECT_TRUE(config->qkv_bias);
   EXPECT_THAT(MessageOf(LoadDraft()), HasSubstr("no tensor layers.0.self_attn.q_proj.bias"));
   // EAGLE's own code asks qkv_bias of any configuration.
@@ -455,9 +455,9 @@ TEST_F(DamagedModelTest, FcLayerMakesLlamaEagleDraft) {
   ChangeConfig("draft", R"({"architectures": ["LlamaForCausalLM"]})");
   EXPECT_TRUE(LoadDraft().ok()) << LoadDraft();
   EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("draft")))->architecture,
-            ModelConfig::Architecture::kLlamaEagle);
+            "LlamaForCausalLMEagle");
   EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir_.Join("target")))->architecture,
-            ModelConfig::Architecture::kLlama);
+            "LlamaForCausalLM");
   ChangeTensors("draft", [](auto& tensors) {
     std::erase_if(tensors, [](const StoredTensor& tensor) { return tensor.name == "fc.weight"; });
   });

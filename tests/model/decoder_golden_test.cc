@@ -53,12 +53,14 @@ class DecoderGoldenTest : public testing::TestWithParam<std::string> {
     const int64_t num_slots = static_cast<int64_t>(prompt_.size() + greedy_.size());
     KvCache cache = KvCache::Create(decoder.config(), num_slots, decoder.dtype()).value();
     const std::vector<int32_t> slots = Iota(num_slots);
+    SequenceState state(decoder.config());
     std::vector<TokenId> step = prompt_;
     std::pair<std::vector<int32_t>, std::vector<std::vector<float>>> result;
     for (int64_t end = static_cast<int64_t>(prompt_.size()); result.first.size() < greedy_.size();
          ++end) {
       ForwardBatch batch;
-      batch.AddChain(step, end - static_cast<int64_t>(step.size()), std::span(slots).first(end));
+      batch.AddChain(step, end - static_cast<int64_t>(step.size()), std::span(slots).first(end),
+                     {.state = &state});
       std::vector<float> hidden = ToVector(decoder.Forward(batch, cache).value());
       hidden.erase(hidden.begin(), hidden.end() - decoder.config().hidden);
       const std::vector<float> logits = Logits(decoder, hidden, pool_);

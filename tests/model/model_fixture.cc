@@ -39,11 +39,12 @@ std::vector<float> RunChain(Decoder& decoder, const std::vector<TokenId>& tokens
   const int64_t num_tokens = static_cast<int64_t>(tokens.size());
   std::vector<float> hidden;
   ForwardBatch batch;
+  SequenceState state(decoder.config());
   for (int64_t begin = 0; begin < num_tokens; begin += chunk) {
     const int64_t end = std::min(num_tokens, begin + chunk);
     batch.Clear();
     batch.AddChain(std::span(tokens).subspan(begin, end - begin), begin,
-                   std::span(slots).first(end));
+                   std::span(slots).first(end), {.state = &state});
     const auto out = decoder.Forward(batch, cache);
     SHORTLIST_CHECK(out.ok());
     const std::vector<float> rows = ToVector(*out);

@@ -96,6 +96,17 @@ GEMMA3_LINEAR_ROPE = dict(
 )
 
 
+# Three gated delta nets, then attention; two value heads for each key head.
+QWEN3_5 = dict(
+    head_dim=16,
+    num_hidden_layers=4,
+    linear_num_key_heads=2,
+    linear_num_value_heads=4,
+    linear_key_head_dim=12,
+    linear_value_head_dim=20,
+)
+
+
 def as_old_export(stored):
     """Writes the fields of Gemma 3's first releases instead of those that transformers 5 saves."""
     parameters = stored.pop("rope_parameters")
@@ -177,3 +188,10 @@ if __name__ == "__main__":
     make_case("gemma3", "gemma3_text", GEMMA3_ROPE, GEMMA3)
     make_case("gemma3_linear", "gemma3_text", GEMMA3_LINEAR_ROPE, GEMMA3_LINEAR)
     make_case("gemma3_old_export", "gemma3_text", GEMMA3_LINEAR_ROPE, GEMMA3_LINEAR, as_old_export)
+    make_case("qwen3_5", "qwen3_5_text", ROPES["default"][0], QWEN3_5 | dict(tie_word_embeddings=True))
+    make_case(
+        "qwen3_5_layer_types",
+        "qwen3_5_text",
+        dict(ROPES["default"][0], partial_rotary_factor=0.5, mrope_section=[1, 1, 0], mrope_interleaved=True),
+        QWEN3_5 | dict(num_hidden_layers=3, linear_conv_kernel_dim=2, layer_types=["full_attention", "linear_attention", "full_attention"]),
+    )

@@ -108,7 +108,7 @@ TEST(OtherModelsTest, Eagle3HeadIsDetectedByTensors) {
                       {"EAGLE-3", "fc.weight", "[2, 6]"});
   write("fc.weight", {2, 4});
   EXPECT_EQ(ReadModelConfig(ModelSource::OfDirectory(dir.path()))->architecture,
-            ModelConfig::Architecture::kLlamaEagle);
+            "LlamaForCausalLMEagle");
 }
 
 TEST(OtherModelsTest, Eagle3HeadIsDetectedInBinFile) {
