@@ -21,8 +21,13 @@ struct Matrix {
 /// The linear layers, to which --quantize applies. An EAGLE head shares the target's head.
 std::vector<Matrix> LinearLayers(const ModelConfig& c) {
   const int64_t q = c.num_heads * c.head_dim, kv = c.num_kv_heads * c.head_dim;
-  std::vector<Matrix> matrices = {{q + 2 * kv, c.hidden, c.num_layers},
-                                  {c.hidden, q, c.num_layers},
+  const DeltaNetShape& d = c.delta_net;
+  const int64_t num_recurrent = c.num_recurrent_layers();
+  const int64_t num_attention = c.num_layers - num_recurrent;
+  std::vector<Matrix> matrices = {{(c.output_gate ? 2 : 1) * q + 2 * kv, c.hidden, num_attention},
+                                  {c.hidden, q, num_attention},
+                                  {d.num_channels() + d.value_width(), c.hidden, num_recurrent},
+                                  {c.hidden, d.value_width(), num_recurrent},
                                   {c.intermediate, c.hidden, 2 * c.num_layers},
                                   {c.hidden, c.intermediate, c.num_layers}};
   if (c.is_eagle) matrices.push_back({c.hidden, 2 * c.hidden, 1});
@@ -32,10 +37,17 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
 /// Elements of norms and biases.
 int64_t NumVectorElements(const ModelConfig& c) {
   const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
-  const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden + (c.qk_norm ? 2 * c.head_dim : 0);
+  const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden;
+  const int64_t qk_norms = c.qk_norm ? 2 * c.head_dim : 0;
+  // The convolution, and what is not quantised.
+  const DeltaNetShape& d = c.delta_net;
+  const int64_t delta_net =
+      d.conv_len * d.num_channels() + 2 * d.num_value_heads * (c.hidden + 1) + d.value_dim;
+  const int64_t num_recurrent = c.num_recurrent_layers();
   // An EAGLE head's first layer has no input norm, and it has no final one.
   const int64_t ends = c.is_eagle ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
-  return c.num_layers * (bias + norms) + ends;
+  return c.num_layers * norms + (c.num_layers - num_recurrent) * (bias + qk_norms) +
+         num_recurrent * delta_net + ends;
 }
 
 }  // namespace

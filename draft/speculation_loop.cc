@@ -134,7 +134,8 @@ std::vector<SpeculationLoop::Chunk> SpeculationLoop::BatchChunks(std::span<const
     chunks.push_back({i, batch_.num_tokens(), len, begin + len == sequence.num_tokens()});
     batch_.AddChain(std::span(sequence.tokens()).subspan(begin, len), begin,
                     work[i].kv_slots.first(begin + len),
-                    {.state = SpeculationOf(sequence).target_state.get()});
+                    {.state = SpeculationOf(sequence).target_state.get(),
+                     .ends_prompt = chunks.back().completes});
   }
   return chunks;
 }

@@ -331,16 +331,32 @@ absl::Status Checkpoint::CheckPacked(const std::string& name) const {
 
 absl::Status Checkpoint::CheckNothingUnknown(std::span<const std::string> others) const {
   for (const auto& [name, location] : files_.tensors()) {
-    if (known_.contains(name) || absl::EndsWith(name, "rotary_emb.inv_freq")) continue;
+    if (IsKnown(name)) continue;
     if (std::any_of(others.begin(), others.end(),
                     [&name](const std::string& other) { return absl::StartsWith(name, other); })) {
       continue;
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        files_.file(location).path(), ": tensor ", Quote(name), " ",
-        ShapeString(location.entry->shape), " has no place in the model config.json describes"));
+    return NoPlace(name, location);
   }
   return absl::OkStatus();
+}
+
+absl::Status Checkpoint::CheckNothingUnknownBelow(std::string_view prefix) const {
+  for (const auto& [name, location] : files_.tensors()) {
+    if (name.starts_with(prefix) && !IsKnown(name)) return NoPlace(name, location);
+  }
+  return absl::OkStatus();
+}
+
+bool Checkpoint::IsKnown(const std::string& name) const {
+  return known_.contains(name) || absl::EndsWith(name, "rotary_emb.inv_freq");
+}
+
+absl::Status Checkpoint::NoPlace(const std::string& name,
+                                 const WeightFiles::Location& location) const {
+  return absl::InvalidArgumentError(absl::StrCat(
+      files_.file(location).path(), ": tensor ", Quote(name), " ",
+      ShapeString(location.entry->shape), " has no place in the model config.json describes"));
 }
 
 }  // namespace shortlist

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,8 @@ class Checkpoint {
   /// rotary_emb.inv_freq tensors (buffers of older exports, which config.json determines) and
   /// tensors whose names begin with one of `others`.
   absl::Status CheckNothingUnknown(std::span<const std::string> others = {}) const;
+  /// The same for tensors whose names begin with `prefix` alone.
+  absl::Status CheckNothingUnknownBelow(std::string_view prefix) const;
 
   /// Returns InvalidArgument if linear weight `name` is dense although config.json says that linear
   /// weights are packed.
@@ -98,6 +101,9 @@ class Checkpoint {
                                              const std::vector<int64_t>& shape);
   absl::StatusOr<std::vector<int32_t>> LoadIntegers(const std::string& name,
                                                     const std::vector<int64_t>& shape);
+  /// True if tensor `name` was requested, or is such a buffer.
+  bool IsKnown(const std::string& name) const;
+  absl::Status NoPlace(const std::string& name, const WeightFiles::Location& location) const;
   /// Reads the packed weight `linear`, and admits its bias.
   absl::StatusOr<PackedWeight> ReadPacked(const std::string& linear, int64_t out_features,
                                           int64_t in_features, bool with_words, ThreadPool& pool);

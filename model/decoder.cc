@@ -18,6 +18,7 @@
 #include "model/decoder_layer.h"
 #include "model/norm_weight.h"
 #include "model/rope.h"
+#include "model/state_pass.h"
 
 namespace shortlist {
 
@@ -100,72 +101,6 @@ class DecoderExecutor final : public Executor {
   PrefixStates prefixes_;
 };
 
-/// The part of a pass that concerns the states of recurrent layers.
-class StatePass {
- public:
-  /// Throws std::bad_alloc.
-  StatePass(const ModelConfig& config, const ForwardBatch& batch, PrefixStates* prefixes)
-      : prefixes_(prefixes) {
-    for (const ForwardBatch::Chain& chain : batch.chains()) {
-      const int64_t begin = batch.positions()[chain.first_token];
-      SequenceState* state = chain.state.state;
-      if (state == nullptr) {
-        SHORTLIST_CHECK(begin == 0);
-        state = own_.emplace_back(std::make_unique<SequenceState>(config)).get();
-      }
-      const int64_t num_replayed = begin - state->len();
-      SHORTLIST_CHECK(num_replayed >= 0 && num_replayed <= state->num_pending());
-      StateStep step = {.state = state,
-                        .first_row = chain.first_token,
-                        .num_new = chain.num_tokens,
-                        .num_replayed = num_replayed};
-      step.num_final =
-          std::clamp<int64_t>(chain.state.final_len - state->len(), 0, step.num_tokens());
-      const bool is_prompt = chain.num_tokens > 1 && step.num_final == step.num_tokens();
-      if (is_prompt && prefixes != nullptr && prefixes->max_states() > 0 &&
-          chain.state.state != nullptr) {
-        KeepPrefixes(config, batch, chain, step);
-      }
-      steps_.push_back(std::move(step));
-    }
-  }
-
-  std::span<const StateStep> steps() const { return steps_; }
-
-  /// Ends the pass.
-  void Finish() {
-    for (const StateStep& step : steps_) {
-      step.state->SetLen(step.state->len() + step.num_final, step.num_tokens() - step.num_final);
-    }
-    for (auto& [slot, state] : kept_) prefixes_->Add(slot, std::move(state));
-  }
-
- private:
-  /// Lets `step` leave states at multiples of PrefixStates::kInterval and before its last token,
-  /// which another sequence with the same prompt computes itself.
-  void KeepPrefixes(const ModelConfig& config, const ForwardBatch& batch,
-                    const ForwardBatch::Chain& chain, StateStep& step) {
-    const int64_t begin = batch.positions()[chain.first_token];
-    const int64_t last = begin + chain.num_tokens - 1;
-    constexpr int64_t kInterval = PrefixStates::kInterval;
-    // Only the last ones would stay.
-    const int64_t first =
-        std::max(begin / kInterval, last / kInterval - prefixes_->max_states()) * kInterval;
-    for (int64_t len = first + kInterval; len < last + kInterval; len += kInterval) {
-      const int64_t at = std::min(len, last);
-      auto copy = std::make_unique<SequenceState>(config);
-      copy->SetLen(at, /*num_pending=*/0);
-      step.kept.push_back({at - step.state->len(), copy.get()});
-      kept_.emplace_back(batch.out_slots()[chain.first_token + at - begin - 1], std::move(copy));
-    }
-  }
-
-  PrefixStates* const prefixes_;
-  std::vector<StateStep> steps_;
-  std::vector<std::unique_ptr<SequenceState>> own_;
-  std::vector<std::pair<int32_t, std::unique_ptr<SequenceState>>> kept_;  // with their slots
-};
-
 }  // namespace
 
 struct Decoder::Impl {
@@ -228,8 +163,8 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
   }
   block_types = checkpoint.loaded_blocks();
   warning = checkpoint.warning();
-  // Ignore classifier tensors; embed/classifier_head.cc loads them.
-  std::vector<std::string> others;
+  // Tensors of others: model/mtp_model.cc loads MTP layers, embed/classifier_head.cc classifiers.
+  std::vector<std::string> others = {"mtp."};
   if (config.is_classifier) others.emplace_back("score.");
   return checkpoint.CheckNothingUnknown(others);
 }

@@ -12,11 +12,11 @@
 #include "base/dtype.h"
 #include "base/status_macros.h"
 #include "kernels/elementwise.h"
-#include "kernels/quant.h"
 #include "model/checkpoint.h"
 #include "model/decoder_layer.h"
 #include "model/linear_weight.h"
 #include "model/rope.h"
+#include "model/shared_head.h"
 
 namespace shortlist {
 namespace {
@@ -53,9 +53,6 @@ struct EagleModel::Impl {
   /// Counts foreign rows. EAGLE-1 trains with the target's embedding frozen, and published files
   /// carry a copy of it.
   absl::Status CompareEmbedding(Checkpoint& checkpoint);
-  bool owns_head() const {
-    return IsQuantized(weight_dtype) && weight_dtype != target.head_weight().dtype;
-  }
   /// Returns [num_tokens, 2 * hidden]: each token's embedding, then its feature.
   const float* JoinInputs(const ForwardBatch& batch, const float* features);
   Matrix Forward(const ForwardBatch& batch, const float* features, KvCache& cache);
@@ -65,10 +62,10 @@ struct EagleModel::Impl {
   std::string warning;  // of the checkpoint
   const Decoder& target;
   ThreadPool& pool;
-  DType weight_dtype;            // of the linear layers and the head
-  QuantizedRows quantized_head;  // copy of the target's head, if owns_head()
-  PackedLinear fc;               // 2 * hidden -> hidden
-  Matrix fc_bias;                // [hidden] f32; undefined without a bias
+  DType weight_dtype;  // of the linear layers and the head
+  SharedHead head;
+  PackedLinear fc;  // 2 * hidden -> hidden
+  Matrix fc_bias;   // [hidden] f32; undefined without a bias
   std::vector<DecoderLayer> layers;
   RopeTable rope;
   LayerScratch scratch;
@@ -97,11 +94,7 @@ absl::Status EagleModel::Impl::LoadWeights(const ModelSource& source) {
     layers.push_back(std::move(layer));
   }
   SHORTLIST_RETURN_IF_ERROR(CompareEmbedding(checkpoint));
-  if (owns_head()) {
-    const HeadWeight head = target.head_weight();
-    quantized_head = QuantizedRows::Quantize(head.rows, head.dtype, head.vocab_size, head.hidden,
-                                             weight_dtype, pool);
-  }
+  head = SharedHead(target.head_weight(), weight_dtype, pool);
   warning = checkpoint.warning();
   return checkpoint.CheckNothingUnknown();
 }
@@ -218,11 +211,7 @@ std::vector<std::string> EagleModel::warnings() const {
   return warnings;
 }
 
-HeadWeight EagleModel::head_weight() const {
-  if (!impl_->owns_head()) return impl_->target.head_weight();
-  return {impl_->quantized_head.data(), impl_->weight_dtype, impl_->config.vocab_size,
-          impl_->config.hidden};
-}
+HeadWeight EagleModel::head_weight() const { return impl_->head.weight(); }
 
 absl::StatusOr<EagleNetwork::Prediction> EagleModel::Forward(const ForwardBatch& batch,
                                                              const Matrix& features,

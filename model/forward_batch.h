@@ -18,6 +18,7 @@ struct ChainState {
   SequenceState* state = nullptr;  // null: no such model, or a sequence that is not continued
   // Tokens at positions below this are never taken back; by default, all of the chain.
   int64_t final_len = std::numeric_limits<int64_t>::max();
+  bool ends_prompt = false;  // another sequence with this prompt may go on before its last token
 };
 
 /// The flat batch of one forward pass: new tokens of several sequences, concatenated. Each token

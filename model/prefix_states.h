@@ -18,7 +18,7 @@ class PrefixStates {
  public:
   explicit PrefixStates(int64_t max_states) : max_states_(max_states) {}
 
-  /// A prompt leaves states at multiples of this many tokens, and before its last token.
+  /// A prompt leaves states after multiples of this many tokens, and before its last token.
   static constexpr int64_t kInterval = 512;
 
   int64_t max_states() const { return max_states_; }

@@ -95,6 +95,10 @@ int64_t FreeMemoryBytes(const std::string& root) {
                    FreeInGroups(mount + "/memory", GroupPath(groups, ":memory:"), false)});
 }
 
+int64_t LimitRunning(int64_t free_bytes, int64_t state_bytes, int64_t wanted) {
+  return std::clamp<int64_t>(free_bytes / 4 / state_bytes, 1, wanted);
+}
+
 int64_t ChooseNumSlots(int64_t free_bytes, int64_t slot_bytes, int64_t context_length) {
   const int64_t context = std::clamp<int64_t>(context_length, 1, kMostSlots);
   const int64_t wanted = std::clamp(4 * context, kLeastSlots, kMostSlots);

@@ -18,6 +18,10 @@ int64_t FreeMemoryBytes(const std::string& root = "/");
 /// least 1.
 int64_t ChooseNumSlots(int64_t free_bytes, int64_t slot_bytes, int64_t context_length);
 
+/// Limits the number of running requests so that their states in recurrent layers, `state_bytes`
+/// each (at least 1), fit a quarter of `free_bytes`. At least 1, at most `wanted`.
+int64_t LimitRunning(int64_t free_bytes, int64_t state_bytes, int64_t wanted);
+
 }  // namespace shortlist
 
 #endif  // SHORTLIST_RUNTIME_KV_POOL_SIZE_H_

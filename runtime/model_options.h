@@ -15,7 +15,8 @@ enum class Device { kCpu, kCuda };
 
 struct ModelOptions {
   std::string model;  // a Hugging Face directory, or org/name[@revision] in the local cache
-  std::string draft;  // same format as `model`; empty: plain decoding
+  // Same format as `model`, or "mtp": the MTP layer in the files of `model`; empty: plain decoding.
+  std::string draft;
   Device device = Device::kCpu;
   std::optional<DType> dtype;           // nullopt: as in the checkpoint
   std::optional<DType> quantize;        // for linear layers and heads; nullopt: not quantised

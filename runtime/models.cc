@@ -20,6 +20,7 @@
 #include "model/eagle_model.h"
 #include "model/eagle_network.h"
 #include "model/kv_cache.h"
+#include "model/mtp_model.h"
 #include "runtime/sketch_file.h"
 #include "sketch/sketch.h"
 #include "text/tokenizer.h"
@@ -78,7 +79,9 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
   }
   SHORTLIST_ASSIGN_OR_RETURN(*models->model_, ModelSource::Open(options.model));
   if (models->has_draft()) {
-    SHORTLIST_ASSIGN_OR_RETURN(*models->draft_, ModelSource::Open(options.draft));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        *models->draft_,
+        ModelSource::Open(models->drafts_by_mtp() ? options.model : options.draft));
   }
   SHORTLIST_ASSIGN_OR_RETURN(*models->config_, ReadModelConfig(*models->model_));
   if (models->has_draft()) SHORTLIST_RETURN_IF_ERROR(models->OpenDraft());
@@ -89,6 +92,15 @@ absl::StatusOr<std::unique_ptr<Models>> Models::Open(const ModelOptions& options
 }
 
 absl::Status Models::OpenDraft() {
+  if (drafts_by_mtp()) {
+    if (!MtpModel::IsIn(*draft_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--draft mtp: ", draft_->path(),
+                       " has no MTP layer (tensor mtp.fc.weight); some exports leave it out"));
+    }
+    *draft_config_ = *config_;
+    return CheckTaps();
+  }
   const absl::StatusOr<WeightFiles> weights = draft_->OpenWeights();
   if (weights.ok() && IsEagle3(*weights)) {
     SHORTLIST_ASSIGN_OR_RETURN(Eagle3Config config, ReadEagle3Config(*draft_));
@@ -135,7 +147,9 @@ absl::Status Models::LoadDraft() {
                                                       draft_size, " is below the ", num_ids(),
                                                       " ids of ", model_->path()));
   }
-  if (draft_eagle3_) {
+  if (drafts_by_mtp()) {
+    SHORTLIST_ASSIGN_OR_RETURN(draft_eagle_, MtpModel::Load(*draft_, *target_, pool_, quantize));
+  } else if (draft_eagle3_) {
     SHORTLIST_ASSIGN_OR_RETURN(
         draft_eagle_, Eagle3Model::Load(*draft_, *draft_eagle3_, *target_, pool_, quantize));
   } else if (draft_config_->is_eagle) {
@@ -212,6 +226,8 @@ absl::StatusOr<std::shared_ptr<const BaseLadder>> Models::SelectLadder(
 
 int64_t Models::kv_slot_bytes() const {
   int64_t bytes = target_->slot_bytes();
+  // States after prefixes may need as much (Decoder::NewExecutor).
+  if (target_->state_bytes() > 0) bytes *= 2;
   if (draft_decoder_) bytes += draft_decoder_->slot_bytes();
   if (draft_eagle_) {
     bytes += KvCache::SlotBytes(draft_eagle_->config(), draft_eagle_->kv_dtype());

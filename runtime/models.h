@@ -109,7 +109,10 @@ class Models {
 
   absl::Status OpenDraft();
   absl::Status LoadDraft();
-  /// True if the draft is an EAGLE head, which runs with this target only.
+  absl::Status CheckTaps() const;
+  /// True if the draft is the MTP layer in the target's own files (--draft mtp).
+  bool drafts_by_mtp() const;
+  /// True if the draft is an EAGLE head or an MTP layer, which runs with this target only.
   bool drafts_by_head() const;
   absl::Status MoveHead();
 

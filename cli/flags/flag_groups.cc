@@ -159,8 +159,9 @@ CLI::Option* AddModelFlags(CLI::App& command, RunFlags& flags, const std::string
             flags.models.draft = flags.decoding.copies_alone ? "" : draft;
           },
           "Draft: a smaller model with the target's tokenizer, or an EAGLE-1 or EAGLE-3 head for "
-          "it; suffix: no model, --suffix-drafts alone")
-      ->type_name("DIR|suffix");
+          "it; mtp: the MTP layer in the target's own files; suffix: no model, --suffix-drafts "
+          "alone")
+      ->type_name("DIR|mtp|suffix");
   command
       .add_option_function<std::string>(
           "--draft-taps",

@@ -1,5 +1,6 @@
 #include "model/checkpoint/other_models.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -75,6 +76,14 @@ std::string Supported() {
   return absl::StrCat("decoders are supported of ", decoders, ", and encoders of ", kEncoders);
 }
 
+bool IsMtp(const std::string& name) { return name.starts_with("mtp."); }
+
+bool HasEmbedding(const WeightFiles& weights) {
+  return std::ranges::any_of(weights.tensors(), [](const auto& tensor) {
+    return tensor.first.ends_with("embed_tokens.weight");
+  });
+}
+
 bool IsOfEagle3(const std::string& name) {
   return name == "d2t" || name == "t2d" || name.find("midlayer.") != std::string::npos ||
          name.ends_with("hidden_norm.weight");
@@ -134,7 +143,8 @@ absl::Status RefuseOtherDrafts(const WeightFiles& weights) {
     for (const Known& draft : kDrafts) {
       if (name.find(draft.name) != std::string::npos) what = draft.what;
     }
-    if (what == nullptr) continue;
+    // A whole model's own, which MtpModel reads.
+    if (what == nullptr || (IsMtp(name) && HasEmbedding(weights))) continue;
     return absl::UnimplementedError(absl::StrCat(
         weights.dir(), " holds ", what, " (tensor ", Quote(json(name)), " ",
         ShapeString(location.entry->shape),

@@ -1,7 +1,10 @@
 #include "tests/support/checkpoint_writer.h"
 
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -55,6 +58,15 @@ absl::StatusOr<std::vector<StoredTensor>> ReadSafetensors(const std::string& pat
     tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+absl::Status WriteModel(const std::string& dir, const nlohmann::json& config,
+                        const std::vector<StoredTensor>& tensors) {
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) return absl::UnavailableError(absl::StrCat(dir, ": ", error.message()));
+  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(dir, "/config.json"), config.dump(1)));
+  return WriteSafetensors(absl::StrCat(dir, "/model.safetensors"), tensors);
 }
 
 }  // namespace shortlist

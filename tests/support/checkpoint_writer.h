@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {
 
@@ -33,6 +34,10 @@ absl::Status WriteSafetensors(const std::string& path, const std::vector<StoredT
 
 /// All tensors of a file of F32, F16 and BF16, by name.
 absl::StatusOr<std::vector<StoredTensor>> ReadSafetensors(const std::string& path);
+
+/// Writes config.json and model.safetensors into `dir`, which is created.
+absl::Status WriteModel(const std::string& dir, const nlohmann::json& config,
+                        const std::vector<StoredTensor>& tensors);
 
 }  // namespace shortlist
 

@@ -1,8 +1,6 @@
 #include "tests/support/tiny_llama.h"
 
-#include <cmath>
 #include <filesystem>
-#include <random>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,54 +9,29 @@
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/checkpoint_writer.h"
+#include "tests/support/random_tensors.h"
 
 namespace shortlist {
 namespace {
 
 using nlohmann::json;
 
-class RandomTensors {
- public:
-  RandomTensors(DType dtype, uint64_t seed) : dtype_(dtype), random_(seed) {}
-
-  /// Uniform with the given standard deviation about `mean`.
-  void Add(const std::string& name, const std::vector<int64_t>& shape, double mean,
-           double deviation) {
-    int64_t count = 1;
-    for (const int64_t extent : shape) count *= extent;
-    std::uniform_real_distribution<double> unit(-std::sqrt(3.0), std::sqrt(3.0));
-    std::vector<float> values;
-    for (int64_t i = 0; i < count; ++i)
-      values.push_back(static_cast<float>(mean + deviation * unit(random_)));
-    tensors.push_back(MakeTensor(name, shape, values, dtype_));
-  }
-  void AddLinear(const std::string& name, int64_t out_features, int64_t in_features) {
-    Add(name, {out_features, in_features}, 0.0, 1.0 / std::sqrt(static_cast<double>(in_features)));
-  }
-  void AddNorm(const std::string& name, int64_t hidden) { Add(name, {hidden}, 1.0, 0.1); }
-
-  void AddLayer(const std::string& prefix, const TinyLlamaOptions& options, bool has_input_norm) {
-    if (has_input_norm) AddNorm(prefix + "input_layernorm.weight", options.hidden);
-    AddLinear(prefix + "self_attn.q_proj.weight", options.num_heads * options.head_dim,
-              options.hidden);
-    AddLinear(prefix + "self_attn.k_proj.weight", options.num_kv_heads * options.head_dim,
-              options.hidden);
-    AddLinear(prefix + "self_attn.v_proj.weight", options.num_kv_heads * options.head_dim,
-              options.hidden);
-    AddLinear(prefix + "self_attn.o_proj.weight", options.hidden,
-              options.num_heads * options.head_dim);
-    AddNorm(prefix + "post_attention_layernorm.weight", options.hidden);
-    AddLinear(prefix + "mlp.gate_proj.weight", options.intermediate, options.hidden);
-    AddLinear(prefix + "mlp.up_proj.weight", options.intermediate, options.hidden);
-    AddLinear(prefix + "mlp.down_proj.weight", options.hidden, options.intermediate);
-  }
-
-  std::vector<StoredTensor> tensors;
-
- private:
-  DType dtype_;
-  std::mt19937_64 random_;
-};
+void AddLayer(RandomTensors& random, const std::string& prefix, const TinyLlamaOptions& options,
+              bool has_input_norm) {
+  if (has_input_norm) random.AddNorm(prefix + "input_layernorm.weight", options.hidden);
+  random.AddLinear(prefix + "self_attn.q_proj.weight", options.num_heads * options.head_dim,
+                   options.hidden);
+  random.AddLinear(prefix + "self_attn.k_proj.weight", options.num_kv_heads * options.head_dim,
+                   options.hidden);
+  random.AddLinear(prefix + "self_attn.v_proj.weight", options.num_kv_heads * options.head_dim,
+                   options.hidden);
+  random.AddLinear(prefix + "self_attn.o_proj.weight", options.hidden,
+                   options.num_heads * options.head_dim);
+  random.AddNorm(prefix + "post_attention_layernorm.weight", options.hidden);
+  random.AddLinear(prefix + "mlp.gate_proj.weight", options.intermediate, options.hidden);
+  random.AddLinear(prefix + "mlp.up_proj.weight", options.intermediate, options.hidden);
+  random.AddLinear(prefix + "mlp.down_proj.weight", options.hidden, options.intermediate);
+}
 
 json ConfigOf(const TinyLlamaOptions& options, const char* architecture) {
   const char* const dtype = options.dtype == DType::kF32   ? "float32"
@@ -83,15 +56,6 @@ json ConfigOf(const TinyLlamaOptions& options, const char* architecture) {
           {"torch_dtype", dtype}};
 }
 
-absl::Status WriteModel(const std::string& dir, const json& config,
-                        const std::vector<StoredTensor>& tensors) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
-  if (error) return absl::UnavailableError(absl::StrCat(dir, ": ", error.message()));
-  SHORTLIST_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(dir, "/config.json"), config.dump(1)));
-  return WriteSafetensors(absl::StrCat(dir, "/model.safetensors"), tensors);
-}
-
 /// The layer that a tensor of a Llama belongs to; -1 for one outside the layers.
 int64_t LayerOf(const std::string& name) {
   const std::string prefix = "model.layers.";
@@ -105,7 +69,7 @@ absl::Status WriteTinyLlama(const std::string& dir, const TinyLlamaOptions& opti
   RandomTensors random(options.dtype, seed);
   random.Add("model.embed_tokens.weight", {options.vocab_size, options.hidden}, 0.0, 1.0);
   for (int64_t i = 0; i < options.num_layers; ++i) {
-    random.AddLayer(absl::StrCat("model.layers.", i, "."), options, /*has_input_norm=*/true);
+    AddLayer(random, absl::StrCat("model.layers.", i, "."), options, /*has_input_norm=*/true);
   }
   random.AddNorm("model.norm.weight", options.hidden);
   if (!options.tied) random.Add("lm_head.weight", {options.vocab_size, options.hidden}, 0.0, 0.5);
@@ -118,7 +82,7 @@ absl::Status WriteTinyEagle(const std::string& dir, const TinyLlamaOptions& opti
   random.AddLinear("fc.weight", options.hidden, 2 * options.hidden);
   if (options.fc_bias) random.Add("fc.bias", {options.hidden}, 0.0, 0.2);
   for (int64_t i = 0; i < options.num_layers; ++i) {
-    random.AddLayer(absl::StrCat("layers.", i, "."), options, /*has_input_norm=*/i > 0);
+    AddLayer(random, absl::StrCat("layers.", i, "."), options, /*has_input_norm=*/i > 0);
   }
   json config = ConfigOf(options, "LlamaForCausalLMEagle");
   config["bias"] = options.fc_bias;
