@@ -16,6 +16,9 @@ struct DeltaNetShape {
   int64_t key_dim = 0;          // of a head
   int64_t value_dim = 0;        // of a head
   int64_t conv_len = 0;         // tokens that the convolution sees; at least 1
+  // Whose key head value head j uses: j * num_key_heads / num_value_heads, or, tiled, j modulo
+  // num_key_heads, as in GGUF files.
+  bool is_tiled = false;
 
   /// Channels of a token's row: queries, keys, values; each by head.
   int64_t num_channels() const { return 2 * num_key_heads * key_dim + value_width(); }
@@ -40,7 +43,8 @@ struct DeltaNetWeights {
 /// Consecutive tokens of one sequence.
 struct DeltaNetChain {
   // In: the state after the tokens before these; all zero at the start of a sequence. Out: the
-  // state after the first num_final of these tokens. [num_value_heads, head_state_floats]
+  // state after the first num_final of these tokens. [num_value_heads, head_state_floats], the
+  // heads of one key head side by side.
   float* state = nullptr;
   // Channels before the convolution, of the conv_len - 1 tokens before these (zeros at the start of
   // a sequence), then of these. [conv_len - 1 + num_tokens] pointers to [num_channels]
@@ -58,8 +62,7 @@ struct DeltaNetChain {
 
 /// Runs the chains. For each token, with u = SiLU of the convolution over its conv_len last rows,
 /// q, k = a key head's part of u divided by its Euclidean norm (epsilon 1e-6 below the root), q
-/// also by the root of key_dim, and for each value head j of the key head j * num_key_heads /
-/// num_value_heads, with v its part of u:
+/// also by the root of key_dim, and for each of its value heads, with v its part of u:
 ///   decay = exp(-decay_rate * softplus(a + dt_bias)),  beta = 1 / (1 + e^-b)
 ///   d = beta * (v - decay * k^T S),  S becomes decay * S + k d^T,  o = q^T S
 ///   out = RMS norm of o (RmsNormCpu) * SiLU(output gate)

@@ -27,22 +27,28 @@ absl::Status DeltaNet::LoadSmall(Checkpoint& checkpoint, const std::string& pref
     return checkpoint.Load(absl::StrCat(prefix, name), extents, DType::kF32, pool);
   };
   const int64_t num_channels = shape.num_channels();
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix conv,
-                             load("conv1d.weight", {num_channels, 1, shape.conv_len}));
+  std::vector<int64_t> conv_shape = {num_channels, 1, shape.conv_len};
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> stored,
+                             checkpoint.StoredShape(prefix + "conv1d.weight"));
+  if (stored.size() == 2) conv_shape.erase(conv_shape.begin() + 1);  // GGUF files
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix conv, load("conv1d.weight", conv_shape));
   conv_.resize(shape.conv_len * num_channels);
   for (int64_t channel = 0; channel < num_channels; ++channel) {
     for (int64_t tap = 0; tap < shape.conv_len; ++tap) {
       conv_[tap * num_channels + channel] = conv.floats()[channel * shape.conv_len + tap];
     }
   }
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix log_rate, load("A_log", {shape.num_value_heads}));
+  // GGUF files have the decay -e^A_log itself.
+  const bool has_logarithm = !checkpoint.Contains(prefix + "A");
+  const char* const name = has_logarithm ? "A_log" : "A";
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix decay, load(name, {shape.num_value_heads}));
   for (int64_t head = 0; head < shape.num_value_heads; ++head) {
-    const float value = log_rate.floats()[head];
-    decay_rate_.push_back(std::exp(value));
-    if (std::isfinite(decay_rate_.back())) continue;
-    return absl::InvalidArgumentError(absl::StrCat("tensor ", Excerpt(prefix + "A_log"), ": [",
-                                                   head, "] = ", value,
-                                                   " has an exponential beyond f32"));
+    const float value = decay.floats()[head];
+    decay_rate_.push_back(has_logarithm ? std::exp(value) : -value);
+    if (std::isfinite(decay_rate_.back()) && decay_rate_.back() >= 0.0f) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensor ", Excerpt(prefix + name), ": [", head, "] = ", value,
+        has_logarithm ? " has an exponential beyond f32" : " is above 0: states would grow"));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const Matrix bias, load("dt_bias", {shape.num_value_heads}));
   dt_bias_.assign(bias.floats(), bias.floats() + shape.num_value_heads);

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "io/gguf/piece_merges.h"
+#include "io/gguf/pre_tokenizer.h"
 #include "io/quote.h"
 #include "nlohmann/json.hpp"
 
@@ -21,49 +21,6 @@ namespace shortlist {
 namespace {
 
 using nlohmann::json;
-
-constexpr char kWords[] =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}%| "
-    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-
-json ByteLevel(bool use_regex) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", false},
-          {"use_regex", use_regex}};
-}
-
-/// A split by kWords with `digits` after its class of numbers, and the bytes' alphabet.
-json WordSplit(const std::string& digits) {
-  std::string pattern = kWords;
-  pattern.replace(pattern.find('%'), 1, digits);
-  return {{{"type", "Split"},
-           {"pattern", {{"Regex", pattern}}},
-           {"behavior", "Isolated"},
-           {"invert", false}},
-          ByteLevel(false)};
-}
-
-/// What a value of tokenizer.ggml.pre stands for, as in the models' own tokenizer.json.
-struct PreTokenizer {
-  json normalizer;
-  json pre_tokenizers;
-  bool ignore_merges = false;
-  bool adds_bos = false;  // unless the metadata say otherwise
-};
-
-std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
-  if (name == "qwen2") return PreTokenizer{{{"type", "NFC"}}, WordSplit("")};
-  if (name == "llama-bpe")
-    return PreTokenizer{json(), WordSplit("{1,3}"), /*ignore_merges=*/true, /*adds_bos=*/true};
-  if (name == "gpt-2") return PreTokenizer{json(), json::array({ByteLevel(true)})};
-  if (name == "smollm") {
-    json digits = {{"type", "Digits"}, {"individual_digits", true}};
-    return PreTokenizer{json(), json::array({std::move(digits), ByteLevel(true)})};
-  }
-  return std::nullopt;
-}
 
 // Values of tokenizer.ggml.token_type.
 constexpr int64_t kNormal = 1;

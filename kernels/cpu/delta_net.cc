@@ -53,6 +53,10 @@ class HeadRun {
     float* beta;     // [group, kBlockTokens]
   };
 
+  int64_t ValueHead(int64_t g) const {
+    return shape_.is_tiled ? key_head_ + g * shape_.num_key_heads : key_head_ * group_ + g;
+  }
+
   Block Reserve() const {
     thread_local Scratch scratch;
     const int64_t keys = kBlockTokens * shape_.key_dim;
@@ -90,11 +94,14 @@ class HeadRun {
       float* const key = block.keys + i * key_dim;
       run(key_head_ * key_dim, key_dim, query);
       run(num_keys + key_head_ * key_dim, key_dim, key);
-      run(2 * num_keys + key_head_ * values, values, block.values + i * values);
+      for (int64_t g = 0; g < group_; ++g) {
+        run(2 * num_keys + ValueHead(g) * shape_.value_dim, shape_.value_dim,
+            block.values + i * values + g * shape_.value_dim);
+      }
       table_.rms_norm(query, query_scale_.data(), epsilon, key_dim, query);
       table_.rms_norm(key, key_scale_.data(), epsilon, key_dim, key);
       for (int64_t g = 0; g < group_; ++g) {
-        const int64_t head = key_head_ * group_ + g;
+        const int64_t head = ValueHead(g);
         const double a = chain_.gates[t][head] + weights_.dt_bias[head];
         const double b = chain_.gates[t][shape_.num_value_heads + head];
         const double softplus = a > 20.0 ? a : std::log1p(std::exp(a));
@@ -112,7 +119,7 @@ class HeadRun {
     const int64_t first_out = std::max(begin, chain_.num_replayed);
     const int64_t width = shape_.value_width();
     for (int64_t g = 0; g < group_; ++g) {
-      const int64_t column = (key_head_ * group_ + g) * shape_.value_dim;
+      const int64_t column = ValueHead(g) * shape_.value_dim;
       DeltaRuleJob job = {.state = state + g * shape_.head_state_floats(),
                           .key_dim = shape_.key_dim,
                           .value_dim = shape_.value_dim,

@@ -67,11 +67,13 @@ absl::Status ReadQwen35(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_RETURN_IF_ERROR(ReadDeltaNet(fields, config.delta_net));
   SHORTLIST_ASSIGN_OR_RETURN(config.output_gate, fields.Bool("attn_output_gate", true));
   if (!config.output_gate) return fields.Unsupported("attn_output_gate", false, "only true is");
-  // GGUF files store the sum: io/gguf/gguf_model.cc writes 0 into this field, which only its
-  // documents have.
+  // GGUF files store the sum, and value heads in another order: io/gguf writes these fields, which
+  // only its documents have.
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t norm_offset,
                              fields.Int("norm_offset", 0, 1, /*otherwise=*/1));
   config.norm_offset = static_cast<double>(norm_offset);
+  SHORTLIST_ASSIGN_OR_RETURN(config.delta_net.is_tiled,
+                             fields.Bool("value_heads_are_tiled", false));
   return absl::OkStatus();
 }
 

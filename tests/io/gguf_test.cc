@@ -17,6 +17,7 @@
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/decoder.h"
+#include "model/mtp_model.h"
 #include "nlohmann/json.hpp"
 #include "tests/io/gguf_writer.h"
 #include "tests/model/model_fixture.h"
@@ -144,6 +145,45 @@ TEST_F(GgufTest, Gemma3HasTheStatesOfItsCheckpoint) {
   EXPECT_EQ(original->config().norm_offset, 1.0);
   const std::vector<TokenId> tokens = RandomTokens(40, config.vocab_size, /*seed=*/5);
   EXPECT_EQ(RunChain(**decoder, tokens), RunChain(*original, tokens));
+}
+
+/// The checkpoint of golden/mtp/own_head.json, whose value heads have another order in the file.
+TEST_F(GgufTest, Qwen35HasTheStatesOfItsCheckpoint) {
+  const json golden = json::parse(
+      ReadFile(SourcePath("tests/reference/golden/mtp/own_head.json"), int64_t{1} << 20).value());
+  std::vector<StoredTensor> tensors;
+  for (const auto& [name, shape] : golden.at("tensors").items()) {
+    const auto extents = shape.get<std::vector<int64_t>>();
+    tensors.push_back(MakeTensor(name, extents, GoldenWeights(name, extents), DType::kF32));
+  }
+  ASSERT_TRUE(WriteModel(dir_.path(), golden.at("config"), tensors).ok());
+  ThreadPool pool(2);
+  const auto original = LoadOrDie(dir_.path(), std::nullopt, pool);
+  const auto source = ModelSource::Open(SourcePath("tests/reference/golden/gguf/qwen35.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const auto decoder = Decoder::Load(*source, std::nullopt, pool);
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  const ModelConfig& config = (*decoder)->config();
+  EXPECT_EQ(config.recurrent, original->config().recurrent);
+  EXPECT_EQ(config.rotary_dim, original->config().rotary_dim);
+  EXPECT_TRUE(config.delta_net.is_tiled);
+  const std::vector<TokenId> tokens = RandomTokens(40, config.vocab_size, /*seed=*/5);
+  EXPECT_LE(RelativeError(RunChain(**decoder, tokens), RunChain(*original, tokens)), 1e-5);
+
+  // Its MTP layer, which the file counts among its blocks.
+  const auto mtp = MtpModel::Load(*source, **decoder, pool);
+  ASSERT_TRUE(mtp.ok()) << mtp.status();
+  const auto original_mtp = MtpModel::Load(ModelSource::OfDirectory(dir_.path()), *original, pool);
+  ASSERT_TRUE(original_mtp.ok()) << original_mtp.status();
+  const auto run = [&](MtpModel& network) {
+    KvCache cache = KvCache::Create(network.config(), 40, DType::kF32).value();
+    const std::vector<int32_t> slots = Iota(40);
+    ForwardBatch batch;
+    batch.AddChain(tokens, 0, slots);
+    const Matrix features = FromVector(RunChain(*original, tokens), config.hidden);
+    return ToVector(network.Forward(batch, features, cache).value().scored);
+  };
+  EXPECT_LE(RelativeError(run(**mtp), run(**original_mtp)), 1e-5);
 }
 
 std::vector<int32_t> RawIds(const std::vector<TokenId>& ids) {
@@ -468,7 +508,7 @@ TEST_F(GgufTest, MetadataThatIsNotKnownIsRejected) {
     return Error(file.replace(at, from.size(), to));
   };
   EXPECT_THAT(changed(Text("llama"), Text("grogu")),
-              HasSubstr("\"grogu\" is not supported; llama, qwen2, qwen3, gemma3 are"));
+              HasSubstr("\"grogu\" is not supported; llama, qwen2, qwen3, qwen35, gemma3 are"));
   EXPECT_THAT(changed("gpt-2", "gpt-9"), HasSubstr("\"gpt-9\" is not supported; qwen2"));
   EXPECT_THAT(changed("gpt2", "bert"), HasSubstr("\"bert\" is not supported"));
   EXPECT_THAT(changed("llama.block_count", "llama.blockXcount"),

@@ -18,6 +18,12 @@ namespace {
 constexpr DeltaNetShape kShapes[] = {
     {.num_key_heads = 2, .num_value_heads = 4, .key_dim = 16, .value_dim = 16, .conv_len = 4},
     {.num_key_heads = 1, .num_value_heads = 3, .key_dim = 7, .value_dim = 21, .conv_len = 1},
+    {.num_key_heads = 2,
+     .num_value_heads = 6,
+     .key_dim = 8,
+     .value_dim = 20,
+     .conv_len = 3,
+     .is_tiled = true},
     {.num_key_heads = 3, .num_value_heads = 3, .key_dim = 128, .value_dim = 128, .conv_len = 4},
 };
 
@@ -87,7 +93,8 @@ std::vector<double> Exact(const Layer& layer) {
       u[c] /= 1.0 + std::exp(-u[c]);
     }
     for (int64_t j = 0; j < shape.num_value_heads; ++j) {
-      const int64_t head = j * shape.num_key_heads / shape.num_value_heads;
+      const int64_t head = shape.is_tiled ? j % shape.num_key_heads
+                                          : j * shape.num_key_heads / shape.num_value_heads;
       std::vector<double> q(u.begin() + head * shape.key_dim,
                             u.begin() + (head + 1) * shape.key_dim);
       std::vector<double> k(u.begin() + keys + head * shape.key_dim,
