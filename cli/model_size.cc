@@ -1,5 +1,7 @@
 #include "cli/model_size.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -24,30 +26,49 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
   const DeltaNetShape& d = c.delta_net;
   const int64_t num_recurrent = c.num_recurrent_layers();
   const int64_t num_attention = c.num_layers - num_recurrent;
+  const ExpertShape& e = c.experts;
+  const int64_t num_mixtures = std::ranges::count(e.layers, true);
   std::vector<Matrix> matrices = {{(c.output_gate ? 2 : 1) * q + 2 * kv, c.hidden, num_attention},
                                   {c.hidden, q, num_attention},
                                   {d.num_channels() + d.value_width(), c.hidden, num_recurrent},
-                                  {c.hidden, d.value_width(), num_recurrent},
-                                  {c.intermediate, c.hidden, 2 * c.num_layers},
-                                  {c.hidden, c.intermediate, c.num_layers}};
+                                  {c.hidden, d.value_width(), num_recurrent}};
+  const auto add_mlps = [&](int64_t intermediate, int64_t count) {
+    matrices.push_back({intermediate, c.hidden, 2 * count});
+    matrices.push_back({c.hidden, intermediate, count});
+  };
+  add_mlps(c.intermediate, c.num_layers - num_mixtures);
+  add_mlps(e.intermediate, num_mixtures * e.num_experts);
+  if (e.shared_intermediate > 0) add_mlps(e.shared_intermediate, num_mixtures);
   if (c.is_eagle) matrices.push_back({c.hidden, 2 * c.hidden, 1});
   return matrices;
 }
 
-/// Elements of norms and biases.
+/// Elements of norms, biases and routers.
 int64_t NumVectorElements(const ModelConfig& c) {
-  const int64_t bias = c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0;
-  const int64_t norms = (c.output_norms ? 4 : 2) * c.hidden;
-  const int64_t qk_norms = c.qk_norm ? 2 * c.head_dim : 0;
+  const int64_t attention_bias =
+      (c.qkv_bias ? (c.num_heads + 2 * c.num_kv_heads) * c.head_dim : 0) +
+      (c.output_bias ? c.hidden : 0);
+  const int64_t mlp_bias = c.mlp_bias ? 2 * c.intermediate + c.hidden : 0;
+  const NormNames& n = c.norms;
+  const int64_t num_norms =
+      std::ranges::count_if(std::array{n.mixer_input, n.mixer_output, n.mlp_input, n.mlp_output},
+                            [](const char* name) { return name != nullptr; });
+  const int64_t num_normed_heads = c.norms_all_heads ? c.num_heads + c.num_kv_heads : 2;
+  const int64_t qk_norms = c.qk_norm ? num_normed_heads * c.head_dim : 0;
   // The convolution, and what is not quantised.
   const DeltaNetShape& d = c.delta_net;
   const int64_t delta_net =
       d.conv_len * d.num_channels() + 2 * d.num_value_heads * (c.hidden + 1) + d.value_dim;
   const int64_t num_recurrent = c.num_recurrent_layers();
+  // Routers and gates of shared experts, which are never quantised.
+  const int64_t routers =
+      (c.experts.num_experts + (c.experts.shared_intermediate > 0 ? 1 : 0)) * c.hidden;
+  const int64_t num_mixtures = std::ranges::count(c.experts.layers, true);
   // An EAGLE head's first layer has no input norm, and it has no final one.
   const int64_t ends = c.is_eagle ? (c.fc_bias ? c.hidden : 0) - c.hidden : c.hidden;
-  return c.num_layers * norms + (c.num_layers - num_recurrent) * (bias + qk_norms) +
-         num_recurrent * delta_net + ends;
+  return c.num_layers * (num_norms * c.hidden + mlp_bias) +
+         (c.num_layers - num_recurrent) * (attention_bias + qk_norms) + num_recurrent * delta_net +
+         num_mixtures * routers + ends;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "io/gguf/block_format.h"
 
@@ -116,6 +117,24 @@ absl::Status SetSize(int64_t bits, TensorEntry& entry) {
   }
   entry.num_bytes = num_bits / 8;
   return absl::OkStatus();
+}
+
+TensorEntry RowsOf(const TensorEntry& entry, int64_t first, int64_t count) {
+  SHORTLIST_CHECK(entry.strides.empty() && !entry.shape.empty());
+  const int64_t columns = entry.shape.size() > 1 ? entry.shape.back() : 1;
+  SHORTLIST_CHECK(first >= 0 && count >= 0 && (first + count) * columns <= entry.num_elements);
+  TensorEntry rows = entry;
+  if (entry.num_elements == 0) return rows;
+  const int64_t element_bytes = entry.num_bytes / entry.num_elements;
+  const int64_t row_bytes = entry.format != nullptr
+                                ? columns / entry.format->num_elements() * entry.format->num_bytes()
+                                : columns * element_bytes;
+  rows.offset += first * row_bytes;
+  rows.num_elements = count * columns;
+  rows.num_bytes = rows.num_elements * element_bytes;
+  rows.shape = entry.shape.size() > 1 ? std::vector<int64_t>{count, columns}
+                                      : std::vector<int64_t>{count};
+  return rows;
 }
 
 std::optional<int64_t> SpanElements(const std::vector<int64_t>& shape,

@@ -93,6 +93,26 @@ absl::StatusOr<WeightFiles> WeightFiles::Of(const std::string& path,
   return weights;
 }
 
+absl::Status WeightFiles::Split(const std::string& name, std::span<const Rows> parts) {
+  const Location whole = tensors_.at(name);
+  const std::string& path = files_[whole.file].path();
+  if (!whole.entry->strides.empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat(path, ": tensor ", Quote(name), " is stored with strides, not row by row"));
+  }
+  int64_t first = 0;
+  for (const Rows& part : parts) {
+    parts_.push_back(RowsOf(*whole.entry, first, part.num_rows));
+    first += part.num_rows;
+    if (!tensors_.emplace(part.name, Location{whole.file, &parts_.back()}).second) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": tensor ", Quote(part.name),
+                                                     " is also a part of tensor ", Quote(name)));
+    }
+  }
+  tensors_.erase(name);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<WeightFiles> WeightFiles::Open(const std::string& dir) {
   WeightFiles weights;
   weights.dir_ = dir;

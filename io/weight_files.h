@@ -2,7 +2,10 @@
 #define SHORTLIST_IO_WEIGHT_FILES_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +17,7 @@ namespace shortlist {
 
 /// The files of a model directory that hold its weights: the first that exists of
 /// model.safetensors, the shards listed in model.safetensors.index.json, pytorch_model.bin, and the
-/// shards listed in pytorch_model.bin.index.json. Immutable.
+/// shards listed in pytorch_model.bin.index.json.
 class WeightFiles {
  public:
   /// One tensor and the file that holds it. Both belong to the WeightFiles and stay valid when it
@@ -37,6 +40,17 @@ class WeightFiles {
   /// of them have.
   static absl::StatusOr<WeightFiles> Of(const std::string& path, std::vector<TensorFile> files);
 
+  /// A run of rows of a tensor, and the name that it has as a tensor of its own.
+  struct Rows {
+    std::string name;
+    int64_t num_rows;
+  };
+
+  /// Replaces tensor `name`, seen as a matrix whose columns are its last dimension, by `parts`: the
+  /// rows of each follow those of the part before, and all rows are in one. InvalidArgument if a
+  /// part's name is also another tensor's. Unimplemented for a tensor that is not contiguous.
+  absl::Status Split(const std::string& name, std::span<const Rows> parts);
+
   /// The directory, or the path of one file.
   const std::string& dir() const { return dir_; }
   const std::vector<TensorFile>& files() const { return files_; }
@@ -53,6 +67,7 @@ class WeightFiles {
   std::string dir_;
   std::vector<TensorFile> files_;
   std::map<std::string, Location> tensors_;
+  std::deque<TensorEntry> parts_;  // of tensors that were split
 };
 
 }  // namespace shortlist

@@ -73,19 +73,24 @@ struct QkvProjection {
   LinearInput input;                     // [num_tokens, in_features]
   int64_t num_heads = 0;
   const float* bias = nullptr;  // [output rows], added; null: no bias
-  // Each query and key head is RMS-normalised (RmsNormCpu); null: not normalised. [head_dim]
+  // Each query and key head is RMS-normalised (RmsNormCpu); null: not normalised. [head_dim]. With
+  // norms_all_heads, a token's query heads are normalised as one row, and so are its key heads:
+  // [num_heads * head_dim] and [num_kv_heads * head_dim], both or none.
   const float* query_norm = nullptr;
   const float* key_norm = nullptr;
+  bool norms_all_heads = false;
   float norm_epsilon = 0;
   // The first rotary_dim dimensions of each query and key head are rotated, half-split as in
   // Hugging Face's Llama: with c = cos[positions[t], i] and s = sin[...],
   //   (a, b) = (head[i], head[i + rotary_dim / 2])  becomes  (a c - b s, b c + a s).
-  // rotary_dim is even, at most head_dim. cos, sin: [max_positions, rotary_dim / 2]; positions:
-  // [num_tokens].
+  // rotary_dim is even, at most head_dim; 0: no rotation. cos, sin: [max_positions, rotary_dim /
+  // 2]; positions: [num_tokens].
   int64_t rotary_dim = 0;
   const int32_t* positions = nullptr;
   const float* cos = nullptr;
   const float* sin = nullptr;
+  // Queries are multiplied by query_scale[positions[t]]; null: by 1. [max_positions]
+  const float* query_scale = nullptr;
   const int32_t* slots = nullptr;  // [num_tokens], distinct: where keys and values are stored
   float* rows = nullptr;           // scratch, [num_tokens, output rows]: result of these steps
 };

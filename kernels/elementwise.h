@@ -41,6 +41,15 @@ void AddBiasCpu(float* x, const float* bias, int64_t num_tokens, int64_t width, 
 void GateCpu(Activation activation, const float* gate, int64_t num_tokens, int64_t width, float* x,
              ThreadPool& pool);
 
+/// y[t, i] += scale * x[t, i]. x, y: [num_tokens, width].
+void AddScaledCpu(const float* x, float scale, int64_t num_tokens, int64_t width, float* y,
+                  ThreadPool& pool);
+
+/// y[rows[r], i] += scales[r] * x[r, i]. x: [num_rows, width]; rows: [num_rows], distinct, null:
+/// 0, 1, 2 and so on; scales: [num_rows].
+void AddScaledRowsCpu(const float* x, const int32_t* rows, const float* scales, int64_t num_rows,
+                      int64_t width, float* y, ThreadPool& pool);
+
 /// out[t] = table[ids[t]] as f32. table: [vocab_size, hidden] of `dtype`; ids: [num_tokens], in [0,
 /// vocab_size).
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,

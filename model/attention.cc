@@ -18,6 +18,17 @@ struct Part {
   int64_t head_rows;
 };
 
+/// Returns where the rows of a query or key head lie in it: those that rotate together half a head
+/// apart, as the kernel wants them, are stored next to each other if config.rotates_neighbours.
+std::vector<int64_t> HeadRows(const ModelConfig& config) {
+  std::vector<int64_t> rows;
+  for (int64_t first : {0, 1}) {
+    for (int64_t i = first; i < config.rotary_dim; i += 2) rows.push_back(i);
+  }
+  for (int64_t i = config.rotary_dim; i < config.head_dim; ++i) rows.push_back(i);
+  return rows;
+}
+
 /// The weights that become one, query, key and value.
 std::array<Part, 3> PartsOf(const ModelConfig& config) {
   const int64_t group = config.num_heads / config.num_kv_heads;
@@ -34,6 +45,17 @@ absl::Status Attention::LoadProjections(Checkpoint& checkpoint, const std::strin
   const int64_t head_dim = config.head_dim;
   const int64_t group = config.num_heads / config.num_kv_heads;
   const auto name_of = [&](size_t i) { return absl::StrCat(prefix, parts[i].name, ".weight"); };
+  if (config.fused_qkv) {
+    std::vector<WeightFiles::Rows> rows;
+    int64_t num_rows = 0;
+    for (const Part& part : parts) {
+      rows.push_back(
+          {absl::StrCat(prefix, part.name, ".weight"), part.head_rows * config.num_kv_heads});
+      num_rows += rows.back().num_rows;
+    }
+    SHORTLIST_RETURN_IF_ERROR(
+        checkpoint.Split(absl::StrCat(prefix, "qkv_proj.weight"), {num_rows, input_width}, rows));
+  }
   const auto num_rows = [&](size_t i) {
     const bool has_gate = i == 0 && config.output_gate;
     return parts[i].head_rows * config.num_kv_heads * (has_gate ? 2 : 1);
@@ -41,10 +63,19 @@ absl::Status Attention::LoadProjections(Checkpoint& checkpoint, const std::strin
   // Rows of the three weights alternate. Those in blocks are decoded where they cannot.
   std::array<SourceWeight, 3> weights;
   // With output gates, the rows of each query head are followed by those of its gate.
+  const std::vector<int64_t> head_rows = HeadRows(config);
   const auto rows_of_weights = [&] {
     std::vector<MatrixView> rows;
     for (int64_t head = 0; head < config.num_kv_heads; ++head) {
       for (size_t i = 0; i < parts.size(); ++i) {
+        if (config.rotates_neighbours && i < 2) {
+          for (int64_t first = 0; first < parts[i].head_rows; first += head_dim) {
+            for (const int64_t row : head_rows) {
+              rows.push_back(weights[i].Rows(head * parts[i].head_rows + first + row, 1));
+            }
+          }
+          continue;
+        }
         if (i > 0 || !config.output_gate) {
           rows.push_back(weights[i].Rows(head * parts[i].head_rows, parts[i].head_rows));
           continue;
@@ -78,6 +109,7 @@ absl::Status Attention::LoadProjections(Checkpoint& checkpoint, const std::strin
 absl::Status Attention::LoadBiases(Checkpoint& checkpoint, const std::string& prefix,
                                    const ModelConfig& config, ThreadPool& pool) {
   const std::array parts = PartsOf(config);
+  const std::vector<int64_t> head_rows = HeadRows(config);
   std::array<Matrix, 3> biases;
   for (size_t i = 0; i < parts.size(); ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
@@ -87,7 +119,13 @@ absl::Status Attention::LoadBiases(Checkpoint& checkpoint, const std::string& pr
   for (int64_t head = 0; head < config.num_kv_heads; ++head) {
     for (size_t i = 0; i < parts.size(); ++i) {
       const float* const bias = biases[i].floats() + head * parts[i].head_rows;
-      qkv_bias_.insert(qkv_bias_.end(), bias, bias + parts[i].head_rows);
+      if (!config.rotates_neighbours || i == 2) {
+        qkv_bias_.insert(qkv_bias_.end(), bias, bias + parts[i].head_rows);
+        continue;
+      }
+      for (int64_t first = 0; first < parts[i].head_rows; first += config.head_dim) {
+        for (const int64_t row : head_rows) qkv_bias_.push_back(bias[first + row]);
+      }
     }
   }
   return absl::OkStatus();
@@ -98,6 +136,8 @@ absl::StatusOr<Attention> Attention::Load(Checkpoint& checkpoint, const std::str
                                           int64_t input_width, DType dtype, ThreadPool& pool) {
   Attention attention;
   if (!config.windows.empty()) attention.window_ = config.windows[index];
+  const bool rotates = config.unrotated.empty() || !config.unrotated[index];
+  attention.rotary_dim_ = rotates ? config.rotary_dim : 0;
   SHORTLIST_RETURN_IF_ERROR(
       attention.LoadProjections(checkpoint, prefix, config, input_width, dtype, pool));
   if (config.qkv_bias) {
@@ -107,13 +147,18 @@ absl::StatusOr<Attention> Attention::Load(Checkpoint& checkpoint, const std::str
       attention.output_,
       LoadLinear(checkpoint, absl::StrCat(prefix, "o_proj.weight"), config.hidden,
                  config.num_heads * config.head_dim, dtype, pool));
+  if (config.output_bias) {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        attention.output_bias_,
+        checkpoint.Load(absl::StrCat(prefix, "o_proj.bias"), {config.hidden}, DType::kF32, pool));
+  }
   if (!config.qk_norm) return attention;
-  const auto load = [&](const char* name) {
-    return LoadNorm(checkpoint, absl::StrCat(prefix, name), config.head_dim, config.norm_offset,
-                    pool);
+  const auto load = [&](const char* name, int64_t num_heads) {
+    const int64_t size = (config.norms_all_heads ? num_heads : 1) * config.head_dim;
+    return LoadNorm(checkpoint, absl::StrCat(prefix, name), size, config.norm_offset, pool);
   };
-  SHORTLIST_ASSIGN_OR_RETURN(attention.query_norm_, load("q_norm.weight"));
-  SHORTLIST_ASSIGN_OR_RETURN(attention.key_norm_, load("k_norm.weight"));
+  SHORTLIST_ASSIGN_OR_RETURN(attention.query_norm_, load("q_norm.weight", config.num_heads));
+  SHORTLIST_ASSIGN_OR_RETURN(attention.key_norm_, load("k_norm.weight", config.num_kv_heads));
   return attention;
 }
 
@@ -128,11 +173,13 @@ const float* Attention::Forward(const ModelConfig& config, const ForwardBatch& b
       .bias = qkv_bias_.empty() ? nullptr : qkv_bias_.data(),
       .query_norm = query_norm_.defined() ? query_norm_.floats() : nullptr,
       .key_norm = key_norm_.defined() ? key_norm_.floats() : nullptr,
+      .norms_all_heads = config.norms_all_heads,
       .norm_epsilon = static_cast<float>(config.rms_norm_eps),
-      .rotary_dim = config.rotary_dim,
+      .rotary_dim = rotary_dim_,
       .positions = batch.positions().data(),
       .cos = rope.cos(),
       .sin = rope.sin(),
+      .query_scale = rope.query_scale(),
       .slots = batch.out_slots().data(),
       .rows = Floats(scratch.qkv),
   };

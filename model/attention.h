@@ -37,7 +37,8 @@ class Attention {
                        const RopeTable& rope, const LinearInput& input, LayerScratch& scratch,
                        ThreadPool& pool) const;
 
-  const PackedLinear& output() const { return output_; }  // to [hidden]
+  const PackedLinear& output() const { return output_; }      // to [hidden]
+  const Matrix& output_bias() const { return output_bias_; }  // [hidden] f32; undefined: none
 
  private:
   Attention() = default;
@@ -48,12 +49,14 @@ class Attention {
                           const ModelConfig& config, ThreadPool& pool);
 
   int64_t window_ = 0;           // 0: no window
-  Matrix query_norm_;            // [head_dim] f32; undefined without qk_norm
-  Matrix key_norm_;              // [head_dim] f32; undefined without qk_norm
+  int64_t rotary_dim_ = 0;       // 0: a layer without rotation
+  Matrix query_norm_;            // f32, as in QkvProjection; undefined without qk_norm
+  Matrix key_norm_;              // likewise
   PackedLinear qkv_;             // by key/value head, as in QkvProjection
   std::vector<float> qkv_bias_;  // [rows of qkv_]; empty without a bias
   PackedLinear gate_;            // [num_heads * head_dim] of the output; empty without output_gate
   PackedLinear output_;
+  Matrix output_bias_;
 };
 
 }  // namespace shortlist

@@ -114,6 +114,12 @@ absl::Status Checkpoint::Expect(const std::string& name, const std::vector<int64
   return Find(name, shape).status();
 }
 
+absl::Status Checkpoint::Split(const std::string& name, const std::vector<int64_t>& shape,
+                               std::span<const WeightFiles::Rows> parts) {
+  SHORTLIST_RETURN_IF_ERROR(Find(name, shape).status());
+  return files_.Split(name, parts);
+}
+
 absl::StatusOr<Matrix> Checkpoint::Load(const std::string& name, const std::vector<int64_t>& shape,
                                         DType dtype, ThreadPool& pool) {
   if (IsPacked(name) && shape.size() == 2) {

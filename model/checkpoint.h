@@ -77,6 +77,12 @@ class Checkpoint {
   /// Memory in which to pack weights that are read from this checkpoint.
   ArenaBlocks& packed_memory() { return packed_memory_; }
 
+  /// Replaces tensor `name`, of `shape`, by runs of its rows (WeightFiles::Split), which can be
+  /// loaded as tensors of their own. Errors are those of Load for name and shape, and those of
+  /// WeightFiles::Split.
+  absl::Status Split(const std::string& name, const std::vector<int64_t>& shape,
+                     std::span<const WeightFiles::Rows> parts);
+
   /// Checks name and shape like Load and marks the tensor as known, without reading it.
   absl::Status Expect(const std::string& name, const std::vector<int64_t>& shape);
 

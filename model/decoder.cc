@@ -101,6 +101,22 @@ class DecoderExecutor final : public Executor {
   PrefixStates prefixes_;
 };
 
+// Of the text model's tensors, in models of texts and pictures: as the first of them were saved,
+// and as transformers 5 saves them.
+constexpr char kOuterPrefix[] = "language_model.model.";
+constexpr char kInnerPrefix[] = "model.language_model.";
+
+/// Returns the prefix of names of tensors, such as "model.". A body's may be those of a whole model
+/// or have no prefix.
+std::string TextPrefix(const Checkpoint& checkpoint, const ModelConfig& config) {
+  std::vector<const char*> prefixes = {""};
+  if (config.has_pictures) prefixes = {kOuterPrefix, kInnerPrefix};
+  for (const char* const prefix : prefixes) {
+    if (checkpoint.Contains(absl::StrCat(prefix, "embed_tokens.weight"))) return prefix;
+  }
+  return "model.";
+}
+
 }  // namespace
 
 struct Decoder::Impl {
@@ -115,7 +131,7 @@ struct Decoder::Impl {
 
   absl::Status LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                            std::optional<DType> quantize);
-  absl::Status LoadHead(Checkpoint& checkpoint, bool is_body);
+  absl::Status LoadHead(Checkpoint& checkpoint, const std::string& prefix);
   Matrix Forward(const ForwardBatch& batch, KvCache& cache, StateTaps* taps,
                  PrefixStates* prefixes);
 
@@ -137,9 +153,7 @@ struct Decoder::Impl {
 absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional<DType> wanted,
                                         std::optional<DType> quantize) {
   SHORTLIST_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(source, config.packing));
-  // A body's tensors may have the names of a whole model's, or those without its prefix.
-  const bool has_prefix = !checkpoint.Contains("embed_tokens.weight");
-  const std::string prefix = has_prefix ? "model." : "";
+  const std::string prefix = TextPrefix(checkpoint, config);
   const std::string embedding_name = prefix + "embed_tokens.weight";
   SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(embedding_name));
   dtype = wanted.value_or(stored);
@@ -155,7 +169,13 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
   }
   SHORTLIST_ASSIGN_OR_RETURN(
       norm, LoadNorm(checkpoint, prefix + "norm.weight", config.hidden, config.norm_offset, pool));
-  SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, config.is_body || !has_prefix));
+  if (config.logit_scale != 1.0 && !config.is_body) {
+    // Logits are linear in the states that the head reads.
+    for (int64_t i = 0; i < config.hidden; ++i) {
+      norm.floats()[i] *= static_cast<float>(config.logit_scale);
+    }
+  }
+  SHORTLIST_RETURN_IF_ERROR(LoadHead(checkpoint, prefix));
   if (head.defined() && IsQuantized(weight_dtype)) {
     head = RowTable::Of(QuantizedRows::Quantize(head.weight.rows, dtype, config.vocab_size,
                                                 config.hidden, weight_dtype, pool),
@@ -166,12 +186,18 @@ absl::Status Decoder::Impl::LoadWeights(const ModelSource& source, std::optional
   // Tensors of others: model/mtp_model.cc loads MTP layers, embed/classifier_head.cc classifiers.
   std::vector<std::string> others = {"mtp."};
   if (config.is_classifier) others.emplace_back("score.");
+  if (config.has_pictures) {
+    for (const char* const part : {"vision_tower.", "multi_modal_projector."}) {
+      others.insert(others.end(), {part, absl::StrCat("model.", part)});
+    }
+  }
   return checkpoint.CheckNothingUnknown(others);
 }
 
-absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
-  const std::string name = "lm_head.weight";
-  if (is_body) return absl::OkStatus();
+absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, const std::string& prefix) {
+  if (config.is_body || prefix.empty()) return absl::OkStatus();
+  const std::string name =
+      prefix == kOuterPrefix ? "language_model.lm_head.weight" : "lm_head.weight";
   if (config.tie_word_embeddings && !checkpoint.Contains(name)) {
     head = embedding;
     return absl::OkStatus();
@@ -185,7 +211,7 @@ absl::Status Decoder::Impl::LoadHead(Checkpoint& checkpoint, bool is_body) {
   if (head.weight.dtype != type ||
       std::memcmp(head.weight.rows, embedding.weight.rows, static_cast<size_t>(bytes)) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        name, " differs from model.embed_tokens.weight, but tie_word_embeddings is true"));
+        name, " differs from ", prefix, "embed_tokens.weight, but tie_word_embeddings is true"));
   }
   head = embedding;
   return absl::OkStatus();
@@ -214,10 +240,11 @@ Matrix Decoder::Impl::Forward(const ForwardBatch& batch, KvCache& cache, StateTa
   EmbeddingCpu(embedding.weight.rows, embedding.weight.dtype, config.hidden,
                batch.token_ids().data(), num_tokens, hidden, pool);
   if (config.embedding_scale != 1.0) {
-    // Rounded to the type of the weights.
-    float scale = 0.0f;
-    StoreFromFloat(&scale, dtype, 0, static_cast<float>(config.embedding_scale));
-    scale = LoadAsFloat(&scale, dtype, 0);
+    float scale = static_cast<float>(config.embedding_scale);
+    if (config.rounds_embedding_scale) {
+      StoreFromFloat(&scale, dtype, 0, scale);
+      scale = LoadAsFloat(&scale, dtype, 0);
+    }
     for (int64_t i = 0; i < num_tokens * config.hidden; ++i) hidden[i] *= scale;
   }
   const auto copy_taps = [&](int64_t boundary) {

@@ -15,22 +15,17 @@ namespace shortlist {
 absl::Status DecoderLayer::LoadNorms(Checkpoint& checkpoint, const std::string& prefix,
                                      const ModelConfig& config, bool has_input_norm,
                                      ThreadPool& pool) {
-  const auto load = [&](const char* name) {
-    return LoadNorm(checkpoint, absl::StrCat(prefix, name), config.hidden, config.norm_offset,
-                    pool);
-  };
-  if (has_input_norm) {
-    SHORTLIST_ASSIGN_OR_RETURN(input_norm_, load("input_layernorm.weight"));
-  }
-  if (!config.output_norms) {
-    // Despite its name, the norm of the MLP's input.
-    SHORTLIST_ASSIGN_OR_RETURN(mlp_input_norm_, load("post_attention_layernorm.weight"));
+  const auto load = [&](const char* name, Matrix& norm) -> absl::Status {
+    if (name == nullptr) return absl::OkStatus();
+    SHORTLIST_ASSIGN_OR_RETURN(norm, LoadNorm(checkpoint, absl::StrCat(prefix, name, ".weight"),
+                                              config.hidden, config.norm_offset, pool));
     return absl::OkStatus();
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(mixer_norm_, load("post_attention_layernorm.weight"));
-  SHORTLIST_ASSIGN_OR_RETURN(mlp_input_norm_, load("pre_feedforward_layernorm.weight"));
-  SHORTLIST_ASSIGN_OR_RETURN(mlp_norm_, load("post_feedforward_layernorm.weight"));
-  return absl::OkStatus();
+  };
+  const NormNames& names = config.norms;
+  if (has_input_norm) SHORTLIST_RETURN_IF_ERROR(load(names.mixer_input, input_norm_));
+  SHORTLIST_RETURN_IF_ERROR(load(names.mixer_output, mixer_norm_));
+  SHORTLIST_RETURN_IF_ERROR(load(names.mlp_input, mlp_input_norm_));
+  return load(names.mlp_output, mlp_norm_);
 }
 
 absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const std::string& prefix,
@@ -48,9 +43,15 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
         mixer, Attention::Load(checkpoint, absl::StrCat(prefix, "self_attn."), config, index,
                                input_width, dtype, pool));
   }
-  SHORTLIST_ASSIGN_OR_RETURN(
-      Mlp mlp, Mlp::Load(checkpoint, absl::StrCat(prefix, "mlp."), config, dtype, pool));
-  DecoderLayer layer(index, *std::move(mixer), std::move(mlp));
+  std::optional<FeedForward> mlp;
+  const std::string mlp_prefix = absl::StrCat(prefix, "mlp.");
+  if (config.HasExperts(index)) {
+    SHORTLIST_ASSIGN_OR_RETURN(mlp, Experts::Load(checkpoint, mlp_prefix, config, dtype, pool));
+  } else {
+    SHORTLIST_ASSIGN_OR_RETURN(
+        mlp, Mlp::Load(checkpoint, mlp_prefix, config, config.intermediate, dtype, pool));
+  }
+  DecoderLayer layer(index, *std::move(mixer), *std::move(mlp));
   const bool has_input_norm = input == AttentionInput::kNormed;
   SHORTLIST_RETURN_IF_ERROR(layer.LoadNorms(checkpoint, prefix, config, has_input_norm, pool));
   return layer;
@@ -65,30 +66,47 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   const auto normed = [&](const Matrix& weight) -> LinearInput {
     return {hidden, weight.defined() ? weight.floats() : nullptr, epsilon};
   };
-  // Adds a part's output to the residual stream, after a norm if there is one.
-  const auto add = [&](const PackedLinear& weight, const float* input, const Matrix& norm) {
-    if (!norm.defined()) {
-      LinearCpu(weight, {input}, num_tokens, hidden, /*accumulate=*/true, pool);
+  const float scale = static_cast<float>(config.residual_scale);
+  // Adds rows of scratch.branch to the residual stream, after a norm if there is one.
+  const auto add_branch = [&](const Matrix& norm) {
+    float* const branch = Floats(scratch.branch);
+    if (norm.defined() && scale == 1.0f) {
+      AddRmsNormCpu(branch, norm.floats(), epsilon, num_tokens, config.hidden, hidden, pool);
       return;
     }
-    float* const branch = Floats(scratch.branch);
-    LinearCpu(weight, {input}, num_tokens, branch, /*accumulate=*/false, pool);
-    AddRmsNormCpu(branch, norm.floats(), epsilon, num_tokens, config.hidden, hidden, pool);
+    if (norm.defined()) {
+      RmsNormCpu(branch, norm.floats(), epsilon, num_tokens, config.hidden, branch, pool);
+    }
+    AddScaledCpu(branch, scale, num_tokens, config.hidden, hidden, pool);
+  };
+  // Adds a part's output likewise.
+  const auto add = [&](const PackedLinear& weight, const Matrix& bias, const float* input,
+                       const Matrix& norm) {
+    const bool at_once = !norm.defined() && scale == 1.0f;
+    float* const sum = at_once ? hidden : Floats(scratch.branch);
+    LinearCpu(weight, {input}, num_tokens, sum, /*accumulate=*/at_once, pool);
+    if (bias.defined()) AddBiasCpu(sum, bias.floats(), num_tokens, config.hidden, pool);
+    if (!at_once) add_branch(norm);
   };
   const LinearInput input = joined != nullptr ? LinearInput{joined} : normed(input_norm_);
   if (const Attention* const attention = std::get_if<Attention>(&mixer_)) {
     const float* const attended =
         attention->Forward(config, batch, cache, rope, input, scratch, pool);
-    add(attention->output(), attended, mixer_norm_);
+    add(attention->output(), attention->output_bias(), attended, mixer_norm_);
   } else {
     const DeltaNet& delta_net = std::get<DeltaNet>(mixer_);
     const float* const mixed =
         delta_net.Forward(config, index_, steps, num_tokens, input, scratch, pool);
-    add(delta_net.output(), mixed, mixer_norm_);
+    add(delta_net.output(), /*bias=*/Matrix(), mixed, mixer_norm_);
   }
-  const float* const gated =
-      mlp_.Forward(config, normed(mlp_input_norm_), num_tokens, scratch, pool);
-  add(mlp_.down(), gated, mlp_norm_);
+  const LinearInput mlp_input = normed(mlp_input_norm_);
+  if (const Mlp* const mlp = std::get_if<Mlp>(&mlp_)) {
+    const float* const gated = mlp->Forward(config, mlp_input, num_tokens, scratch, pool);
+    add(mlp->down(), mlp->down_bias(), gated, mlp_norm_);
+  } else {
+    std::get<Experts>(mlp_).Forward(config, mlp_input, num_tokens, scratch, pool);
+    add_branch(mlp_norm_);
+  }
 }
 
 void DecoderLayer::Replay(const ModelConfig& config, const StateStep& step,

@@ -15,6 +15,7 @@
 #include "model/checkpoint.h"
 #include "model/checkpoint/config.h"
 #include "model/delta_net.h"
+#include "model/experts.h"
 #include "model/forward_batch.h"
 #include "model/kv_cache.h"
 #include "model/layer_scratch.h"
@@ -30,9 +31,9 @@ enum class AttentionInput {
   kJoined,  // rows of 2 * hidden that the caller joins: the first layer of an EAGLE-3 draft
 };
 
-/// One layer: x += mixer(norm(x)), x += mlp(norm(x)), where the mixer is attention or a gated delta
-/// net. With config.output_norms: x += norm(mixer(norm(x))), x += norm(mlp(norm(x))). Immutable
-/// after Load.
+/// One layer: x += scale * norm(mixer(norm(x))), x += scale * norm(mlp(norm(x))), with the norms
+/// that config.norms names, and config.residual_scale. The mixer is attention or a gated delta net;
+/// experts may take the MLP's place. Immutable after Load.
 class DecoderLayer {
  public:
   /// Reads the tensors of layer `index`, named `prefix` + "self_attn.q_proj.weight" and so on.
@@ -54,18 +55,17 @@ class DecoderLayer {
 
  private:
   using Mixer = std::variant<Attention, DeltaNet>;
-  DecoderLayer(int64_t index, Mixer mixer, Mlp mlp)
+  using FeedForward = std::variant<Mlp, Experts>;
+  DecoderLayer(int64_t index, Mixer mixer, FeedForward mlp)
       : index_(index), mixer_(std::move(mixer)), mlp_(std::move(mlp)) {}
   absl::Status LoadNorms(Checkpoint& checkpoint, const std::string& prefix,
                          const ModelConfig& config, bool has_input_norm, ThreadPool& pool);
 
   int64_t index_;
   Mixer mixer_;
-  Mlp mlp_;
-  Matrix input_norm_;      // [hidden] f32; undefined without an input norm
-  Matrix mixer_norm_;      // [hidden] f32, of the output; undefined without output_norms
-  Matrix mlp_input_norm_;  // [hidden] f32
-  Matrix mlp_norm_;        // [hidden] f32, of the output; undefined without output_norms
+  FeedForward mlp_;
+  // [hidden] f32; undefined where the layer has no such norm.
+  Matrix input_norm_, mixer_norm_, mlp_input_norm_, mlp_norm_;
 };
 
 /// Aborts unless `batch` and `cache` fit a model of `config` and `dtype`, with all ids, positions

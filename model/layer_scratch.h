@@ -20,7 +20,14 @@ struct LayerScratch {
   Arena gate;
   Arena step_gates;  // [num_tokens, 2 * num_value_heads]; empty without recurrent layers
   Arena gated;       // [num_tokens, intermediate]
-  Arena branch;      // [num_tokens, hidden]; empty without config.output_norms
+  Arena mlp_gate;    // the same; empty without config.mlp_bias
+  // [num_tokens, hidden]: what is added to the residual stream; empty if it is added at once.
+  Arena branch;
+  // Of experts: [num_tokens, num_experts], and [num_tokens, hidden] each. Empty without experts.
+  Arena expert_logits;
+  Arena normed;
+  Arena expert_input;
+  Arena expert_output;
 
   /// Makes room for `num_tokens`. Never shrinks. Throws std::bad_alloc.
   void Reserve(const ModelConfig& config, int64_t num_tokens);

@@ -51,6 +51,13 @@ class YarnRamp {
   double factor_, low_, high_;
 };
 
+/// Returns the factor of queries at `position`, computed in f32 like the reference.
+float QueryScale(const RopeScaling& scaling, int64_t position) {
+  const int64_t num_lengths = position / scaling.original_max_position_embeddings;
+  return 1.0f +
+         static_cast<float>(scaling.query_beta) * std::log(1.0f + static_cast<float>(num_lengths));
+}
+
 /// Returns the base of "dynamic NTK" scaling for a sequence of `length`.
 double DynamicTheta(const ModelConfig& config, int64_t length) {
   const RopeScaling& scaling = config.rope_scaling;
@@ -75,6 +82,7 @@ std::vector<float> RopeFrequencies(const ModelConfig& config, int64_t length) {
     double frequency = 1.0 / std::pow(theta, exponent);
     if (scaling.type == RopeScaling::Type::kLinear) frequency /= scaling.factor;
     if (scaling.type == RopeScaling::Type::kLlama3) frequency = ScaleLlama3(frequency, scaling);
+    if (scaling.type == RopeScaling::Type::kLongRope) frequency /= scaling.short_factors[i];
     if (ramp) frequency = ramp->Scale(frequency, i);
     frequencies.push_back(static_cast<float>(frequency));
   }
@@ -111,6 +119,9 @@ void RopeTable::Reserve(int64_t num_positions) {
   cos_ = std::move(cos);
   sin_ = std::move(sin);
   num_positions_ = target;
+  if (scaling.query_beta == 0.0) return;
+  query_scale_.clear();
+  for (int64_t i = 0; i < target; ++i) query_scale_.push_back(QueryScale(scaling, i));
 }
 
 }  // namespace shortlist

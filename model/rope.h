@@ -32,12 +32,14 @@ class RopeTable {
 
   const float* cos() const { return cos_.data(); }  // [reserved positions, rotary_dim / 2]
   const float* sin() const { return sin_.data(); }
+  /// Factors of queries, [reserved positions]; null: all are 1.
+  const float* query_scale() const { return query_scale_.empty() ? nullptr : query_scale_.data(); }
 
  private:
   ModelConfig config_;
   std::vector<float> frequencies_;  // [rotary_dim / 2], radians per position, scaling applied
   int64_t num_positions_ = 0;
-  std::vector<float> cos_, sin_;
+  std::vector<float> cos_, sin_, query_scale_;
 };
 
 }  // namespace shortlist

@@ -183,6 +183,9 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
         const float* norm = i < group ? qkv.query_norm : qkv.key_norm;
         if (norm != nullptr) table.rms_norm(head, norm, qkv.norm_epsilon, head_dim, head);
         table.rope(head, qkv.cos + angle, qkv.sin + angle, num_pairs);
+        if (i == group || qkv.query_scale == nullptr) continue;
+        const float scale = qkv.query_scale[qkv.positions[t]];
+        for (int64_t d = 0; d < head_dim; ++d) head[d] *= scale;
       }
       const float* const key = row + group * head_dim;
       const int64_t at = (qkv.slots[t] * cache.num_kv_heads + h) * head_bytes;
@@ -190,6 +193,38 @@ void PrepareHeads(const KernelTable& table, const KvLayer& cache, const QkvProje
       table.from_f32(key + head_dim, cache.dtype, head_dim, static_cast<char*>(cache.values) + at);
     }
   }
+}
+
+/// Adds the bias, and normalises all query heads of each token as one row, and all key heads.
+void NormAllHeads(const KernelTable& table, const KvLayer& cache, const QkvProjection& qkv,
+                  int64_t num_tokens, ThreadPool& pool) {
+  const int64_t head_dim = cache.head_dim;
+  const int64_t group = qkv.num_heads / cache.num_kv_heads;
+  const int64_t width = (group + 2) * head_dim;  // of a key/value head
+  pool.ParallelFor(num_tokens, /*grain=*/4, [&](int64_t begin, int64_t end) {
+    thread_local Scratch scratch;
+    // Heads [first, first + count) of each key/value head, in one row.
+    const auto norm = [&](float* rows, int64_t first, int64_t count, const float* weight) {
+      const int64_t part = count * head_dim;
+      const int64_t size = cache.num_kv_heads * part;
+      auto* const joined = static_cast<float*>(scratch.Get(size * sizeof(float)));
+      for (int64_t h = 0; h < cache.num_kv_heads; ++h) {
+        std::copy_n(rows + h * width + first * head_dim, part, joined + h * part);
+      }
+      table.rms_norm(joined, weight, qkv.norm_epsilon, size, joined);
+      for (int64_t h = 0; h < cache.num_kv_heads; ++h) {
+        std::copy_n(joined + h * part, part, rows + h * width + first * head_dim);
+      }
+    };
+    for (int64_t t = begin; t < end; ++t) {
+      float* const rows = qkv.rows + t * cache.num_kv_heads * width;
+      if (qkv.bias != nullptr) {
+        table.add(qkv.bias, DType::kF32, cache.num_kv_heads * width, rows);
+      }
+      norm(rows, 0, group, qkv.query_norm);
+      norm(rows, group, 1, qkv.key_norm);
+    }
+  });
 }
 
 /// Calls task(i) for i in [0, num_tasks). Threads claim tasks as they become free.
@@ -301,12 +336,17 @@ void SelfAttentionCpu(const KvLayer& cache, const AttentionLayout& layout, const
   // split between two threads.
   const int64_t num_heads = cache.num_kv_heads / pool.num_threads();
   constexpr int64_t kFewTokens = 16;
-  if (layout.num_tokens <= kFewTokens && cache.num_kv_heads % pool.num_threads() == 0 &&
-      num_heads * head_rows % kPanelRows == 0) {
+  const bool norms_by_head = qkv.query_norm == nullptr || !qkv.norms_all_heads;
+  if (norms_by_head && layout.num_tokens <= kFewTokens &&
+      cache.num_kv_heads % pool.num_threads() == 0 && num_heads * head_rows % kPanelRows == 0) {
     return SelfAttendByHeads(cache, layout, queries, qkv, out, pool);
   }
   LinearCpu(*qkv.weight, qkv.input, layout.num_tokens, qkv.rows, /*accumulate=*/false, pool);
-  Attend(cache, layout, queries, &qkv, out, pool);
+  if (norms_by_head) return Attend(cache, layout, queries, &qkv, out, pool);
+  NormAllHeads(CurrentKernels(), cache, qkv, layout.num_tokens, pool);
+  QkvProjection normed = qkv;
+  normed.bias = normed.query_norm = normed.key_norm = nullptr;
+  Attend(cache, layout, queries, &normed, out, pool);
 }
 
 }  // namespace shortlist

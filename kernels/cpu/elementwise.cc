@@ -81,6 +81,25 @@ void GateCpu(Activation activation, const float* gate, int64_t num_tokens, int64
   });
 }
 
+void AddScaledCpu(const float* x, float scale, int64_t num_tokens, int64_t width, float* y,
+                  ThreadPool& pool) {
+  pool.ParallelFor(num_tokens, RowGrain(width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * width; i < end * width; ++i) y[i] += scale * x[i];
+  });
+}
+
+void AddScaledRowsCpu(const float* x, const int32_t* rows, const float* scales, int64_t num_rows,
+                      int64_t width, float* y, ThreadPool& pool) {
+  pool.ParallelFor(num_rows, RowGrain(width), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const float scale = scales[r];
+      const float* const from = x + r * width;
+      float* const to = y + (rows != nullptr ? rows[r] : r) * width;
+      for (int64_t i = 0; i < width; ++i) to[i] += scale * from[i];
+    }
+  });
+}
+
 void EmbeddingCpu(const void* table, DType dtype, int64_t hidden, const int32_t* ids,
                   int64_t num_tokens, float* out, ThreadPool& pool) {
   const KernelTable& kernels = CurrentKernels();

@@ -59,7 +59,7 @@ constexpr std::array kNeutralFields = {
     NeutralField{"auto_map", "null"},
 };
 
-/// Sets architecture, is_body, is_classifier and is_eagle. Returns the family.
+/// Sets architecture, is_body, is_classifier, is_eagle and has_pictures. Returns the family.
 absl::StatusOr<const Family*> ReadFamily(const ConfigFields& fields, ModelConfig& config) {
   const json* list = fields.Find("architectures");
   if (list == nullptr) return fields.Invalid("architectures", "is missing");
@@ -67,16 +67,17 @@ absl::StatusOr<const Family*> ReadFamily(const ConfigFields& fields, ModelConfig
     return fields.Invalid("architectures",
                           absl::StrCat("= ", Quote(*list), " is not a list of one name"));
   }
-  const std::string name = (*list)[0].get<std::string>();
-  const auto found = FindFamily(name);
-  if (!found) return UnsupportedArchitecture(fields, name);
+  const auto found = FindFamily(fields.object());
+  if (!found) return UnsupportedArchitecture(fields, (*list)[0]);
   const Family& family = *found->family;
   config.architecture = found->is_eagle ? family.eagle : family.architecture;
   config.is_body = found->is_body;
   config.is_classifier = found->is_classifier;
   config.is_eagle = found->is_eagle;
-  if (!config.is_eagle) {
-    SHORTLIST_RETURN_IF_ERROR(fields.CheckModelType(name, {family.model_type}));
+  config.has_pictures = found->has_pictures;
+  if (!config.is_eagle && !config.has_pictures) {
+    SHORTLIST_RETURN_IF_ERROR(
+        fields.CheckModelType((*list)[0].get<std::string>(), {family.model_type}));
   }
   return &family;
 }
@@ -93,7 +94,7 @@ absl::Status ReadShape(const ConfigFields& fields, const Family& family, ModelCo
   SHORTLIST_ASSIGN_OR_RETURN(config.vocab_size, fields.Int("vocab_size", 1, kMaxVocabSize));
   SHORTLIST_ASSIGN_OR_RETURN(config.hidden, fields.Int("hidden_size", 1, kMaxHidden));
   SHORTLIST_ASSIGN_OR_RETURN(config.intermediate,
-                             fields.Int("intermediate_size", 1, kMaxIntermediate));
+                             fields.Int(family.intermediate_field, 1, kMaxIntermediate));
   SHORTLIST_ASSIGN_OR_RETURN(config.num_layers, fields.Int("num_hidden_layers", 1, kMaxLayers));
   SHORTLIST_ASSIGN_OR_RETURN(config.num_heads, fields.Int("num_attention_heads", 1, kMaxHeads));
   const auto default_kv_heads =
@@ -149,42 +150,46 @@ absl::Status CheckActivation(const ConfigFields& fields, const Family& family) {
 
 }  // namespace
 
-bool IsDecoderConfig(const json& object) {
-  if (!object.is_object()) return false;
-  const auto list = object.find("architectures");
-  return list != object.end() && list->is_array() && list->size() == 1 && (*list)[0].is_string() &&
-         FindFamily((*list)[0].get<std::string>()).has_value();
-}
+bool IsDecoderConfig(const json& object) { return FindFamily(object).has_value(); }
 
 absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::string& path) {
   if (!object.is_object())
     return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
-  const ConfigFields fields(path, object);
+  const ConfigFields whole(path, object);
   ModelConfig config;
-  SHORTLIST_ASSIGN_OR_RETURN(const Family* const family, ReadFamily(fields, config));
+  SHORTLIST_ASSIGN_OR_RETURN(const Family* const family, ReadFamily(whole, config));
+  const ConfigFields fields =
+      config.has_pictures ? ConfigFields(path + ": text_config", object["text_config"]) : whole;
   SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNeutralFields, family->fields));
   SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, *family, config));
-  SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, family->windows, config));
+  SHORTLIST_RETURN_IF_ERROR(ReadWindows(fields, *family, config));
   SHORTLIST_RETURN_IF_ERROR(
       ReadRotaryDim(fields, family->rotary_part, family->may_rotate_part, config));
-  SHORTLIST_RETURN_IF_ERROR(family->has_rope_by_layer_type ? ReadRopeByLayerType(fields, config)
+  config.rope_theta = family->default_theta;
+  config.window_rope_theta = family->default_window_theta;
+  SHORTLIST_RETURN_IF_ERROR(config.window_rope_theta > 0.0 ? ReadRopeByLayerType(fields, config)
                                                            : ReadRope(fields, config));
   SHORTLIST_ASSIGN_OR_RETURN(config.qkv_bias, ReadQkvBias(fields, *family, config.is_eagle));
   // A draft of Qwen3's shape has norms of queries and keys, or none: EagleModel looks for them.
   config.qk_norm = family->qk_norm && !config.is_eagle;
-  config.output_norms = family->output_norms;
+  config.norms_all_heads = family->norms_all_heads;
+  config.fused_qkv = family->fused_qkv;
+  config.fused_gate_up = family->fused_gate_up;
+  config.rotates_neighbours = family->rotates_neighbours;
+  config.norms = family->norms;
   SHORTLIST_RETURN_IF_ERROR(CheckActivation(fields, *family));
   config.activation = family->activation;
   if (family->read != nullptr) SHORTLIST_RETURN_IF_ERROR(family->read(fields, config));
-  SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings,
-                             fields.Bool("tie_word_embeddings", family->is_tied));
+  constexpr char kTied[] = "tie_word_embeddings";
+  SHORTLIST_ASSIGN_OR_RETURN(const bool whole_is_tied, whole.Bool(kTied, family->is_tied));
+  SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings, fields.Bool(kTied, whole_is_tied));
   // The original EAGLE-1 code gives fc a bias unless the configuration disables it.
   SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
-  SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, fields.StoredDType());
-  if (const json* packing = fields.Find("quantization_config")) {
+  SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, whole.StoredDType());
+  if (const json* packing = whole.Find("quantization_config")) {
     if (!packing->is_object()) {
-      return fields.Invalid("quantization_config",
-                            absl::StrCat("= ", Quote(*packing), " is not an object"));
+      return whole.Invalid("quantization_config",
+                           absl::StrCat("= ", Quote(*packing), " is not an object"));
     }
     SHORTLIST_ASSIGN_OR_RETURN(
         config.packing,

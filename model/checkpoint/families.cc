@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
+#include "model/checkpoint/expert_config.h"
 #include "model/checkpoint/family_fields.h"
 #include "model/checkpoint/qwen3_5_config.h"
+#include "nlohmann/json.hpp"
 
 namespace shortlist {
 namespace {
+
+using nlohmann::json;
 
 constexpr const char* kLlamaBodies[] = {"LlamaModel", "LlamaEmbeddingModel"};
 constexpr const char* kMistralBodies[] = {"MistralModel"};
@@ -15,6 +20,26 @@ constexpr const char* kQwen2Bodies[] = {"Qwen2Model"};
 constexpr const char* kQwen3Bodies[] = {"Qwen3Model"};
 constexpr const char* kGemmaBodies[] = {"GemmaModel"};
 constexpr const char* kGemma3Bodies[] = {"Gemma3TextModel"};
+
+constexpr NormNames kGemma3Norms = {
+    .mixer_output = "post_attention_layernorm",
+    .mlp_input = "pre_feedforward_layernorm",
+    .mlp_output = "post_feedforward_layernorm",
+};
+constexpr NormNames kOlmoNorms = {
+    .mixer_input = nullptr,
+    .mixer_output = "post_attention_layernorm",
+    .mlp_input = nullptr,
+    .mlp_output = "post_feedforward_layernorm",
+};
+constexpr NormNames kGlm4Norms = {
+    .mixer_output = "post_self_attn_layernorm",
+    .mlp_output = "post_mlp_layernorm",
+};
+
+/// Models of texts and pictures. The family of their text model is that of text_config's
+/// model_type.
+constexpr const char* kWithPictures[] = {"Mistral3ForConditionalGeneration"};
 
 constexpr std::array kFamilies = {
     Family{
@@ -25,6 +50,8 @@ constexpr std::array kFamilies = {
         .classifier = "LlamaForSequenceClassification",
         .eagle = "LlamaForCausalLMEagle",
         .has_default_kv_heads = true,
+        .read = ReadLlama,
+        .fields = kLlamaFields,
     },
     Family{
         .name = "Mistral",
@@ -33,6 +60,15 @@ constexpr std::array kFamilies = {
         .bodies = kMistralBodies,
         .classifier = "MistralForSequenceClassification",
         .windows = WindowRule::kAll,
+    },
+    Family{
+        .name = "Ministral 3",
+        .architecture = "Ministral3ForCausalLM",
+        .model_type = "ministral3",
+        .default_head_dim = 128,
+        .windows = WindowRule::kAll,
+        .default_window = 0,
+        .read = ReadMinistral3,
     },
     Family{
         .name = "Qwen2",
@@ -67,6 +103,109 @@ constexpr std::array kFamilies = {
         .read = ReadQwen35,
     },
     Family{
+        .name = "Phi-3 (Phi-4 too)",
+        .architecture = "Phi3ForCausalLM",
+        .model_type = "phi3",
+        .has_default_kv_heads = true,
+        .fused_qkv = true,
+        .fused_gate_up = true,
+        .windows = WindowRule::kAll,
+        .default_window = 0,
+        .may_rotate_part = true,
+        .fields = kPhi3Fields,
+    },
+    Family{
+        .name = "Granite",
+        .architecture = "GraniteForCausalLM",
+        .model_type = "granite",
+        .has_default_kv_heads = true,
+        .read = ReadGranite,
+        .fields = kGraniteFields,
+    },
+    Family{
+        .name = "OLMo 2",
+        .architecture = "Olmo2ForCausalLM",
+        .model_type = "olmo2",
+        .has_default_kv_heads = true,
+        .qk_norm = true,
+        .norms_all_heads = true,
+        .norms = kOlmoNorms,
+    },
+    Family{
+        .name = "OLMo 3",
+        .architecture = "Olmo3ForCausalLM",
+        .model_type = "olmo3",
+        .has_default_kv_heads = true,
+        .qk_norm = true,
+        .norms_all_heads = true,
+        .norms = kOlmoNorms,
+        .windows = WindowRule::kPattern,
+        .default_pattern = 4,
+        .default_theta = 5e5,
+        .default_window_theta = 5e5,
+    },
+    Family{
+        .name = "SmolLM3",
+        .architecture = "SmolLM3ForCausalLM",
+        .model_type = "smollm3",
+        .default_theta = 2e6,
+        .is_tied = true,
+        .read = ReadSmolLm3,
+        .fields = kSmolLm3Fields,
+    },
+    Family{
+        .name = "GLM-4",
+        .architecture = "Glm4ForCausalLM",
+        .model_type = "glm4",
+        .default_head_dim = 128,
+        .fused_gate_up = true,
+        .rotates_neighbours = true,
+        .norms = kGlm4Norms,
+        .rotary_part = 0.5,
+        .may_rotate_part = true,
+        .read = ReadGlm4,
+        .fields = kGlm4Fields,
+    },
+    Family{
+        .name = "Seed-OSS",
+        .architecture = "SeedOssForCausalLM",
+        .model_type = "seed_oss",
+        .default_head_dim = 128,
+        .read = ReadSeedOss,
+        .fields = kSeedOssFields,
+    },
+    Family{
+        .name = "Qwen3-MoE",
+        .architecture = "Qwen3MoeForCausalLM",
+        .model_type = "qwen3_moe",
+        .qk_norm = true,
+        .windows = WindowRule::kFromLayer,
+        .read = ReadQwen3Moe,
+        .fields = kExpertFields,
+    },
+    Family{
+        .name = "Qwen2-MoE",
+        .architecture = "Qwen2MoeForCausalLM",
+        .model_type = "qwen2_moe",
+        .qkv_bias = true,
+        .windows = WindowRule::kFromLayer,
+        .read = ReadQwen2Moe,
+        .fields = kExpertFields,
+    },
+    Family{
+        .name = "Qwen3.5-MoE",
+        .architecture = "Qwen3_5MoeForCausalLM",
+        .model_type = "qwen3_5_moe_text",
+        .intermediate_field = "moe_intermediate_size",
+        .default_head_dim = 256,
+        .qk_norm = true,
+        .windows = WindowRule::kRecurrent,
+        .rotary_part = 0.25,
+        .may_rotate_part = true,
+        .read = ReadQwen35Moe,
+        .fields = kExpertFields,
+    },
+    Family{
         .name = "Gemma",
         .architecture = "GemmaForCausalLM",
         .model_type = "gemma",
@@ -84,9 +223,10 @@ constexpr std::array kFamilies = {
         .bodies = kGemma3Bodies,
         .default_head_dim = 256,
         .qk_norm = true,
-        .output_norms = true,
+        .norms = kGemma3Norms,
         .windows = WindowRule::kPattern,
-        .has_rope_by_layer_type = true,
+        .default_theta = 1e6,
+        .default_window_theta = 1e4,
         .activation = Activation::kGeluTanh,
         .is_tied = true,
         .read = ReadGemma3,
@@ -94,17 +234,36 @@ constexpr std::array kFamilies = {
     },
 };
 
-bool IsName(const char* known, std::string_view name) { return known != nullptr && name == known; }
+/// Returns null unless architectures is a list of one name.
+const json* OneArchitecture(const json& object) {
+  if (!object.is_object()) return nullptr;
+  const auto list = object.find("architectures");
+  const bool has_one = list != object.end() && list->is_array() && list->size() == 1;
+  return has_one && (*list)[0].is_string() ? &(*list)[0] : nullptr;
+}
 
 }  // namespace
 
 std::span<const Family> Families() { return kFamilies; }
 
-std::optional<NamedFamily> FindFamily(std::string_view architecture) {
+std::optional<NamedFamily> FindFamily(const json& object) {
+  const json* const architecture = OneArchitecture(object);
+  if (architecture == nullptr) return std::nullopt;
+  const auto& name = architecture->get_ref<const std::string&>();
+  if (std::ranges::find(kWithPictures, name) != std::end(kWithPictures)) {
+    const auto text = object.find("text_config");
+    if (text == object.end() || !text->is_object()) return std::nullopt;
+    const auto type = text->find("model_type");
+    for (const Family& family : kFamilies) {
+      if (type == text->end() || *type != family.model_type) continue;
+      return NamedFamily{.family = &family, .has_pictures = true};
+    }
+    return std::nullopt;
+  }
+  const auto is_name = [&](const char* known) { return known != nullptr && name == known; };
   for (const Family& family : kFamilies) {
-    if (IsName(family.architecture, architecture)) return NamedFamily{&family};
-    if (IsName(family.eagle, architecture)) return NamedFamily{.family = &family, .is_eagle = true};
-    const auto is_name = [&](const char* body) { return IsName(body, architecture); };
+    if (is_name(family.architecture)) return NamedFamily{&family};
+    if (is_name(family.eagle)) return NamedFamily{.family = &family, .is_eagle = true};
     const bool is_classifier = is_name(family.classifier);
     if (is_classifier || std::ranges::any_of(family.bodies, is_name)) {
       return NamedFamily{.family = &family, .is_body = true, .is_classifier = is_classifier};

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "kernels/activation.h"
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/config_fields.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace shortlist {
 
@@ -32,16 +32,24 @@ struct Family {
   const char* classifier = nullptr;          // a body with a `score` layer; null: none
   const char* eagle = nullptr;               // an EAGLE-1 draft of this family's layers; null: none
 
+  const char* intermediate_field = "intermediate_size";  // of the MLPs, if there are any
   // True if num_key_value_heads is num_attention_heads unless config.json gives it.
   bool has_default_kv_heads = false;
   int64_t default_head_dim = 0;  // 0: hidden_size / num_attention_heads
   bool qkv_bias = false;
   bool qk_norm = false;
-  bool output_norms = false;
+  bool norms_all_heads = false;
+  bool fused_qkv = false;
+  bool fused_gate_up = false;
+  bool rotates_neighbours = false;
+  NormNames norms = {};
   WindowRule windows = WindowRule::kNone;
-  bool has_rope_by_layer_type = false;  // ReadRopeByLayerType in place of ReadRope
-  double rotary_part = 1.0;             // the default of partial_rotary_factor
-  bool may_rotate_part = false;         // partial_rotary_factor may be less than 1
+  int64_t default_window = 4096;      // without sliding_window; 0: none
+  int64_t default_pattern = 6;        // sliding_window_pattern
+  double default_theta = 1e4;         // rope_theta
+  double default_window_theta = 0.0;  // not 0: ReadRopeByLayerType in place of ReadRope
+  double rotary_part = 1.0;           // the default of partial_rotary_factor
+  bool may_rotate_part = false;       // partial_rotary_factor may be less than 1
   Activation activation = Activation::kSilu;
   bool gelu_is_tanh = false;  // "gelu" in config.json means "gelu_pytorch_tanh"
   bool is_tied = false;       // the default of tie_word_embeddings
@@ -60,10 +68,12 @@ struct NamedFamily {
   bool is_body = false;
   bool is_classifier = false;
   bool is_eagle = false;
+  bool has_pictures = false;  // text_config describes its text model
 };
 
-/// Returns nullopt for an unknown architecture.
-std::optional<NamedFamily> FindFamily(std::string_view architecture);
+/// Returns what `object`, the contents of config.json, describes. nullopt for an unknown
+/// architecture, or another list than one of one name.
+std::optional<NamedFamily> FindFamily(const nlohmann::json& object);
 
 }  // namespace shortlist
 

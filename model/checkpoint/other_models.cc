@@ -162,10 +162,11 @@ absl::Status RecogniseEagle(const ModelSource& source, json& object) {
   SHORTLIST_RETURN_IF_ERROR(RefuseOtherDrafts(*weights));
   SHORTLIST_RETURN_IF_ERROR(RefuseEagle3(*weights, has_size ? hidden->get<int64_t>() : 0));
   if (!weights->tensors().contains("fc.weight")) return absl::OkStatus();
-  json& name = object["architectures"][0];
-  const auto found = FindFamily(name.get<std::string>());
-  const bool is_whole = found && !found->is_body && !found->is_eagle;
-  if (is_whole && found->family->eagle != nullptr) name = found->family->eagle;
+  const auto found = FindFamily(object);
+  const bool is_whole = found && !found->is_body && !found->is_eagle && !found->has_pictures;
+  if (is_whole && found->family->eagle != nullptr) {
+    object["architectures"][0] = found->family->eagle;
+  }
   return absl::OkStatus();
 }
 

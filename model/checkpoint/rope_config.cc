@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -32,8 +33,10 @@ absl::StatusOr<Type> ReadType(const ConfigFields& rope) {
   if (*name == "dynamic") return Type::kDynamic;
   if (*name == "llama3") return Type::kLlama3;
   if (*name == "yarn") return Type::kYarn;
-  return rope.Unsupported("rope_type", *name,
-                          "\"default\", \"linear\", \"dynamic\", \"llama3\" and \"yarn\" are");
+  if (*name == "longrope" || *name == "su") return Type::kLongRope;
+  return rope.Unsupported(
+      "rope_type", *name,
+      "\"default\", \"linear\", \"dynamic\", \"llama3\", \"yarn\" and \"longrope\" are");
 }
 
 absl::Status CheckKnownKeys(const ConfigFields& rope) {
@@ -43,7 +46,8 @@ absl::Status CheckKnownKeys(const ConfigFields& rope) {
                                  "mrope_section", "mrope_interleaved", "factor", "low_freq_factor",
                                  "high_freq_factor", "original_max_position_embeddings",
                                  "attention_factor", "beta_fast", "beta_slow", "mscale",
-                                 "mscale_all_dim", "truncate"};
+                                 "mscale_all_dim", "truncate", "short_factor", "long_factor",
+                                 "llama_4_scaling_beta", "max_position_embeddings"};
   for (const auto& [key, value] : rope.object().items()) {
     if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end() && !value.is_null()) {
       return absl::UnimplementedError(
@@ -92,6 +96,50 @@ absl::Status ReadYarn(const ConfigFields& rope, const ModelConfig& config, RopeS
                : YarnScale(out.factor, /*mscale=*/1.0);
   SHORTLIST_ASSIGN_OR_RETURN(out.attention_factor,
                              rope.Real("attention_factor", kMinFactor, kMaxFactor, inferred));
+  return absl::OkStatus();
+}
+
+/// Reads the list `name` of [config.rotary_dim / 2] positive factors.
+absl::StatusOr<std::vector<double>> ReadFactors(const ConfigFields& rope, const char* name,
+                                                const ModelConfig& config) {
+  const size_t size = static_cast<size_t>(config.rotary_dim / 2);
+  const json* const list = rope.Find(name);
+  if (list == nullptr) return rope.Invalid(name, "is missing");
+  if (!list->is_array() || list->size() != size) {
+    return rope.Invalid(name, absl::StrCat("= ", Quote(*list), " is not a list of ", size,
+                                           " numbers, half the rotated dimensions"));
+  }
+  std::vector<double> factors;
+  for (const json& value : *list) {
+    const double factor = value.is_number() ? value.get<double>() : 0.0;
+    if (!(factor > kMinFactor && factor <= kMaxFactor)) {
+      return rope.Invalid(name, absl::StrCat("holds ", Quote(value), ", not in (", kMinFactor, ", ",
+                                             kMaxFactor, "]"));
+    }
+    factors.push_back(factor);
+  }
+  return factors;
+}
+
+/// Limits the context to the original length.
+absl::Status ReadLongRope(const ConfigFields& fields, const ConfigFields& rope,
+                          ModelConfig& config) {
+  RopeScaling& out = config.rope_scaling;
+  constexpr char kOriginal[] = "original_max_position_embeddings";
+  const ConfigFields& holder = fields.Find(kOriginal) != nullptr ? fields : rope;
+  SHORTLIST_ASSIGN_OR_RETURN(out.original_max_position_embeddings,
+                             holder.Int(kOriginal, 2, kMaxContextLen));
+  const double original = static_cast<double>(out.original_max_position_embeddings);
+  SHORTLIST_ASSIGN_OR_RETURN(out.factor,
+                             rope.Real("factor", kMinFactor, kMaxFactor,
+                                       static_cast<double>(config.context_len) / original));
+  const double inferred =
+      out.factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(out.factor) / std::log(original));
+  SHORTLIST_ASSIGN_OR_RETURN(out.attention_factor,
+                             rope.Real("attention_factor", kMinFactor, kMaxFactor, inferred));
+  SHORTLIST_ASSIGN_OR_RETURN(out.short_factors, ReadFactors(rope, "short_factor", config));
+  SHORTLIST_RETURN_IF_ERROR(ReadFactors(rope, "long_factor", config).status());
+  config.context_len = std::min(config.context_len, out.original_max_position_embeddings);
   return absl::OkStatus();
 }
 
@@ -144,8 +192,16 @@ absl::Status ReadRopeObject(const ConfigFields& fields, const std::string& where
   SHORTLIST_ASSIGN_OR_RETURN(config.rope_scaling.type, ReadType(rope));
   SHORTLIST_RETURN_IF_ERROR(CheckKnownKeys(rope));
   SHORTLIST_RETURN_IF_ERROR(ReadThetaInside(fields, "rope_theta", rope, config.rope_theta));
-  if (config.rope_scaling.type == Type::kDefault) return absl::OkStatus();
-  return ReadScaling(fields, rope, config);
+  const Type type = config.rope_scaling.type;
+  SHORTLIST_ASSIGN_OR_RETURN(config.rope_scaling.query_beta,
+                             rope.Real("llama_4_scaling_beta", 0.0, kMaxFactor, /*otherwise=*/0.0));
+  if (config.rope_scaling.query_beta > 0.0 && type != Type::kYarn) {
+    return rope.Unsupported("llama_4_scaling_beta", config.rope_scaling.query_beta,
+                            "only with rope_type \"yarn\" it is");
+  }
+  if (type == Type::kDefault) return absl::OkStatus();
+  return type == Type::kLongRope ? ReadLongRope(fields, rope, config)
+                                 : ReadScaling(fields, rope, config);
 }
 
 /// Sets window_rope_theta of `config` from `object`, at `where`.
@@ -190,8 +246,8 @@ absl::Status ReadRotaryDim(const ConfigFields& fields, double otherwise, bool ma
 }
 
 absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
-  SHORTLIST_ASSIGN_OR_RETURN(
-      config.rope_theta, fields.Real("rope_theta", kMinTheta, kMaxTheta, /*otherwise=*/10000.0));
+  SHORTLIST_ASSIGN_OR_RETURN(config.rope_theta,
+                             fields.Real("rope_theta", kMinTheta, kMaxTheta, config.rope_theta));
   const json* scaling = fields.Find("rope_scaling");
   const json* parameters = fields.Find("rope_parameters");
   if (scaling != nullptr && parameters != nullptr && *scaling != *parameters) {
@@ -207,13 +263,12 @@ absl::Status ReadRope(const ConfigFields& fields, ModelConfig& config) {
 }
 
 absl::Status ReadRopeByLayerType(const ConfigFields& fields, ModelConfig& config) {
-  constexpr double kFullTheta = 1e6, kWindowTheta = 1e4;
   constexpr char kScaling[] = "rope_scaling", kParameters[] = "rope_parameters";
   SHORTLIST_ASSIGN_OR_RETURN(config.rope_theta,
-                             fields.Real("rope_theta", kMinTheta, kMaxTheta, kFullTheta));
+                             fields.Real("rope_theta", kMinTheta, kMaxTheta, config.rope_theta));
   SHORTLIST_ASSIGN_OR_RETURN(
       config.window_rope_theta,
-      fields.Real("rope_local_base_freq", kMinTheta, kMaxTheta, kWindowTheta));
+      fields.Real("rope_local_base_freq", kMinTheta, kMaxTheta, config.window_rope_theta));
   const json* scaling = fields.Find(kScaling);
   const json* parameters = fields.Find(kParameters);
   if (scaling != nullptr && parameters != nullptr) {
@@ -241,10 +296,12 @@ absl::Status ReadRopeByLayerType(const ConfigFields& fields, ModelConfig& config
     }
   }
   const Type type = config.rope_scaling.type;
-  if (type == Type::kDefault || type == Type::kLinear) return absl::OkStatus();
+  if (type == Type::kDefault || type == Type::kLinear || type == Type::kYarn) {
+    return absl::OkStatus();
+  }
   return absl::UnimplementedError(
       absl::StrCat(fields.where(),
-                   ": of the kinds of RoPE scaling only \"default\" and \"linear\" "
+                   ": of the kinds of RoPE scaling only \"default\", \"linear\" and \"yarn\" "
                    "are supported here"));
 }
 

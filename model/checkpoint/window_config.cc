@@ -14,7 +14,8 @@ namespace {
 using nlohmann::json;
 
 /// Returns the window of the layers that have one; 0: no layer has a window.
-absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, WindowRule rule) {
+absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, const Family& family) {
+  const WindowRule rule = family.windows;
   SHORTLIST_ASSIGN_OR_RETURN(const bool uses_it, fields.Bool("use_sliding_window", false));
   const json* value = fields.Find("sliding_window");
   if (rule == WindowRule::kNone || rule == WindowRule::kRecurrent) {
@@ -24,18 +25,20 @@ absl::StatusOr<int64_t> ReadWindow(const ConfigFields& fields, WindowRule rule) 
   }
   if (rule == WindowRule::kFromLayer && !uses_it) return 0;
   // Null disables the window; if absent, transformers' default applies.
-  constexpr int64_t kDefault = 4096;
-  if (value == nullptr) return fields.object().contains("sliding_window") ? 0 : kDefault;
+  if (value == nullptr) {
+    return fields.object().contains("sliding_window") ? 0 : family.default_window;
+  }
   return fields.Int("sliding_window", 1, kMaxContextLen);
 }
 
-/// Returns, for each layer, whether it has a window by `rule` if any layer has one.
-absl::StatusOr<std::vector<bool>> LayersByRule(const ConfigFields& fields, WindowRule rule,
+/// Returns, for each layer, whether it has a window by `family` if any layer has one.
+absl::StatusOr<std::vector<bool>> LayersByRule(const ConfigFields& fields, const Family& family,
                                                int64_t num_layers) {
-  constexpr int64_t kDefaultFirst = 28, kDefaultPattern = 6;
+  constexpr int64_t kDefaultFirst = 28;
+  const WindowRule rule = family.windows;
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t first,
                              fields.Int("max_window_layers", 0, kMaxLayers, kDefaultFirst));
-  int64_t pattern = kDefaultPattern;
+  int64_t pattern = family.default_pattern;
   if (rule == WindowRule::kPattern) {
     SHORTLIST_ASSIGN_OR_RETURN(pattern,
                                fields.Int("sliding_window_pattern", 1, kMaxLayers, pattern));
@@ -74,10 +77,11 @@ absl::Status ReadLayerTypes(const ConfigFields& fields, const json& types, Windo
 
 }  // namespace
 
-absl::Status ReadWindows(const ConfigFields& fields, WindowRule rule, ModelConfig& config) {
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t window, ReadWindow(fields, rule));
+absl::Status ReadWindows(const ConfigFields& fields, const Family& family, ModelConfig& config) {
+  const WindowRule rule = family.windows;
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t window, ReadWindow(fields, family));
   SHORTLIST_ASSIGN_OR_RETURN(std::vector<bool> slides,
-                             LayersByRule(fields, rule, config.num_layers));
+                             LayersByRule(fields, family, config.num_layers));
   const json* const types = fields.Find("layer_types");
   if (types != nullptr && rule != WindowRule::kRecurrent) {
     SHORTLIST_RETURN_IF_ERROR(ReadLayerTypes(fields, *types, rule, window, slides));

@@ -9,9 +9,9 @@
 namespace shortlist {
 
 /// Sets windows of `config`: those of the layers that layer_types calls "sliding_attention", or
-/// without layer_types those that `rule` gives. Reads num_layers of `config`. Errors are those of
+/// without layer_types those that `family` has. Reads num_layers of `config`. Errors are those of
 /// ParseModelConfig.
-absl::Status ReadWindows(const ConfigFields& fields, WindowRule rule, ModelConfig& config);
+absl::Status ReadWindows(const ConfigFields& fields, const Family& family, ModelConfig& config);
 
 }  // namespace shortlist
 

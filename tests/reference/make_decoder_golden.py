@@ -2,7 +2,7 @@
 kind of rotary scaling.
 
 Run with a Python that has numpy, torch and transformers:
-    python tests/reference/make_decoder_golden.py
+    python tests/reference/make_decoder_golden.py [CASE...]
 Weights are not stored: both sides compute them from the tensor's name (see `weights` in tiny_models.py and
 GoldenWeights in tests/model/model_fixture.h). A case holds config.json's contents, the shapes of the tensors,
 prompt_ids, the 64 ids that greedy decoding with transformers' own cache emits in f32, and the logits after some of
@@ -10,6 +10,7 @@ them.
 """
 
 import json
+import sys
 
 import torch
 from tiny_models import GOLDEN_DIR, tiny_config, weights, write_json
@@ -95,6 +96,69 @@ GEMMA3_LINEAR_ROPE = dict(
     sliding_attention=dict(rope_type="default", rope_theta=50.0),
 )
 
+YARN = dict(ROPES["yarn"][0], original_max_position_embeddings=16)
+MINISTRAL3 = dict(
+    YARN,
+    factor=8.0,
+    mscale=1.0,
+    mscale_all_dim=1.0,
+    llama_4_scaling_beta=0.3,
+    max_position_embeddings=128,
+)
+LONGROPE = dict(
+    rope_type="longrope",
+    short_factor=[1.0, 1.5, 2.25],
+    long_factor=[1.0, 4.0, 9.0],
+    partial_rotary_factor=0.75,
+)
+GRANITE = dict(
+    embedding_multiplier=1.5,
+    residual_multiplier=0.4,
+    attention_multiplier=0.25,
+    logits_scaling=8.0,
+)
+EXPERTS = dict(num_experts=7, num_experts_per_tok=3, moe_intermediate_size=20)
+QWEN3_MOE = EXPERTS | dict(head_dim=12, norm_topk_prob=True)
+OLMO3_ROPE = dict(
+    full_attention=dict(YARN, rope_theta=1000.0),
+    sliding_attention=dict(rope_type="default", rope_theta=1000.0),
+)
+
+# Families with parts of their own. name: (architecture, rope parameters, overrides)
+FAMILIES = {
+    "llama_biases": (
+        "llama",
+        ROPES["default"][0],
+        dict(attention_bias=True, mlp_bias=True),
+    ),
+    "ministral3": ("ministral3", MINISTRAL3, dict(head_dim=12)),
+    "phi3": ("phi3", ROPES["default"][0], dict(sliding_window=20, pad_token_id=0)),
+    "phi3_longrope": (
+        "phi3",
+        LONGROPE,
+        dict(
+            max_position_embeddings=384,
+            original_max_position_embeddings=96,
+            tie_word_embeddings=True,
+            pad_token_id=0,
+        ),
+    ),
+    "granite": ("granite", ROPES["default"][0], GRANITE),
+    "olmo2": ("olmo2", ROPES["default"][0], {}),
+    "olmo3": ("olmo3", OLMO3_ROPE, dict(num_hidden_layers=4, sliding_window=9)),
+    "smollm3": (
+        "smollm3",
+        ROPES["default"][0],
+        dict(num_hidden_layers=3, no_rope_layer_interval=2, pad_token_id=0),
+    ),
+    "glm4": (
+        "glm4",
+        dict(rope_type="default", partial_rotary_factor=0.5),
+        dict(head_dim=16, attention_bias=True, pad_token_id=0),
+    ),
+    "seed_oss": ("seed_oss", ROPES["default"][0], dict(head_dim=12)),
+}
+
 
 # Three gated delta nets, then attention; two value heads for each key head.
 QWEN3_5 = dict(
@@ -116,6 +180,19 @@ def as_old_export(stored):
     stored["rope_theta"] = stored["rope_scaling"].pop("rope_theta")
 
 
+def as_text_of_mistral3(stored):
+    """Nests the configuration as in a model of texts and pictures."""
+    text = dict(stored)
+    text.pop("architectures")
+    stored.clear()
+    stored.update(
+        architectures=["Mistral3ForConditionalGeneration"],
+        model_type="mistral3",
+        text_config=text,
+        vision_config=dict(model_type="pixtral"),
+    )
+
+
 def decode(model, prompt):
     """Returns greedy ids, the logits after every LOGITS_EVERY-th, and the smallest gap between the best and the next
     logit, relative to the largest."""
@@ -133,7 +210,27 @@ def decode(model, prompt):
     return greedy, rows, margin
 
 
-def make_case(name, model_type, rope, overrides, edit=None):
+def as_one(key, parameter):
+    """Stores a parameter under its own name."""
+    return {key: parameter}
+
+
+def by_expert(key, parameter):
+    """Stores stacked experts one by one, as Hugging Face's files do."""
+    module, _, kind = key.rpartition(".")
+    if not module.endswith(".experts"):
+        return {key: parameter}
+    names = ["gate_proj", "up_proj"] if kind == "gate_up_proj" else [kind]
+    return {
+        f"{module}.{expert}.{name}.weight": rows
+        for expert, matrix in enumerate(parameter)
+        for name, rows in zip(names, matrix.chunk(len(names)))
+    }
+
+
+def make_case(name, model_type, rope, overrides, edit=None, stored_as=as_one):
+    if len(sys.argv) > 1 and name not in sys.argv[1:]:
+        return
     by_type = "full_attention" in rope
     config = AutoConfig.for_model(
         model_type,
@@ -146,8 +243,9 @@ def make_case(name, model_type, rope, overrides, edit=None):
     shapes = {}
     with torch.no_grad():
         for key, parameter in model.named_parameters():
-            shapes[key] = list(parameter.shape)
-            parameter.copy_(torch.from_numpy(weights(key, shapes[key])))
+            for stored_name, values in stored_as(key, parameter.data).items():
+                shapes[stored_name] = list(values.shape)
+                values.copy_(torch.from_numpy(weights(stored_name, shapes[stored_name])))
 
     # Of several prompts, the one with the most varied output among those for which no greedy choice depends on the
     # last bits.
@@ -179,6 +277,7 @@ def make_case(name, model_type, rope, overrides, edit=None):
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)
     for architecture, (kind, extra) in ARCHITECTURES.items():
         for rope_name, (parameters, changes) in ROPES.items():
             make_case(f"{architecture}_{rope_name}", kind, parameters, extra | changes)
@@ -194,4 +293,40 @@ if __name__ == "__main__":
         "qwen3_5_text",
         dict(ROPES["default"][0], partial_rotary_factor=0.5, mrope_section=[1, 1, 0], mrope_interleaved=True),
         QWEN3_5 | dict(num_hidden_layers=3, linear_conv_kernel_dim=2, layer_types=["full_attention", "linear_attention", "full_attention"]),
+    )
+    for case, (architecture, parameters, changes) in FAMILIES.items():
+        make_case(case, architecture, parameters, changes)
+    make_case(
+        "mistral3",
+        "ministral3",
+        MINISTRAL3,
+        dict(head_dim=12),
+        as_text_of_mistral3,
+        lambda key, parameter: {"language_model." + key: parameter},
+    )
+    make_case("qwen3_moe", "qwen3_moe", ROPES["default"][0], QWEN3_MOE, stored_as=by_expert)
+    make_case(
+        "qwen3_moe_stacked",
+        "qwen3_moe",
+        ROPES["default"][0],
+        QWEN3_MOE
+        | dict(
+            num_hidden_layers=4,
+            decoder_sparse_step=2,
+            mlp_only_layers=[3],
+            norm_topk_prob=False,
+        ),
+    )
+    make_case(
+        "qwen2_moe",
+        "qwen2_moe",
+        ROPES["default"][0],
+        EXPERTS | dict(shared_expert_intermediate_size=28),
+        stored_as=by_expert,
+    )
+    make_case(
+        "qwen3_5_moe",
+        "qwen3_5_moe_text",
+        ROPES["default"][0],
+        QWEN3_5 | EXPERTS | dict(shared_expert_intermediate_size=28),
     )

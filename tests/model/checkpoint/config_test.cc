@@ -6,10 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/temp_dir.h"
 
@@ -223,6 +225,175 @@ TEST_F(ConfigTest, FamiliesDifferInBiasNormsAndWindows) {
   EXPECT_THAT(qwen3->windows, ElementsAre(32, 0));
 }
 
+TEST_F(ConfigTest, LlamaMayHaveBiases) {
+  const auto config = ReadWith(R"({"attention_bias": true, "mlp_bias": true})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->qkv_bias && config->output_bias && config->mlp_bias);
+  EXPECT_FALSE(Read(GoodConfig().dump())->qkv_bias);
+  EXPECT_FALSE(Read(GoodConfig().dump())->output_bias);
+}
+
+TEST_F(ConfigTest, LongRopeLimitsContextToItsOriginalLength) {
+  const auto phi = ReadWith(R"({"architectures": ["Phi3ForCausalLM"], "model_type": "phi3",
+      "auto_map": {"AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"},
+      "original_max_position_embeddings": 16, "partial_rotary_factor": 0.75, "sliding_window": 40,
+      "rope_scaling": {"type": "longrope", "short_factor": [1, 2, 3.5], "long_factor": [1, 8, 9]}})");
+  ASSERT_TRUE(phi.ok()) << phi.status();
+  EXPECT_EQ(phi->context_len, 16);
+  EXPECT_EQ(phi->rotary_dim, 6);
+  EXPECT_THAT(phi->rope_scaling.short_factors, ElementsAre(1, 2, 3.5));
+  EXPECT_NEAR(phi->rope_scaling.attention_factor, std::sqrt(1.5), 1e-12);  // 4 times as long
+  EXPECT_TRUE(phi->fused_qkv && phi->fused_gate_up);
+  EXPECT_THAT(phi->windows, ElementsAre(40, 40));
+  EXPECT_THAT(ReadWith(R"({"architectures": ["Phi3ForCausalLM"]})")->windows, IsEmpty());
+}
+
+TEST_F(ConfigTest, TextModelOfPicturesIsRead) {
+  json text = GoodConfig();
+  text.erase("architectures");
+  text.update(json::parse(R"({"model_type": "mistral", "sliding_window": null})"));
+  json config = {{"architectures", {"Mistral3ForConditionalGeneration"}},
+                 {"model_type", "mistral3"},
+                 {"vision_config", json::object()},
+                 {"text_config", text}};
+  const auto read = Read(config.dump());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->architecture, "MistralForCausalLM");
+  EXPECT_TRUE(read->has_pictures);
+  EXPECT_EQ(read->hidden, 32);
+  EXPECT_THAT(read->eos_token_ids, ElementsAre(2));
+  config["text_config"]["num_hidden_layers"] = 0;
+  EXPECT_THAT(std::string(Read(config.dump()).status().message()),
+              HasSubstr("text_config: num_hidden_layers = 0 not in [1, 1024]"));
+  config["text_config"]["model_type"] = "mistral4";
+  EXPECT_EQ(Read(config.dump()).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(ConfigTest, GraniteHasMultipliers) {
+  const auto granite = ReadWith(R"({"architectures": ["GraniteForCausalLM"],
+      "embedding_multiplier": 12, "attention_multiplier": 0.0078125, "residual_multiplier": 0.22,
+      "logits_scaling": 8})");
+  ASSERT_TRUE(granite.ok()) << granite.status();
+  EXPECT_EQ(granite->embedding_scale, 12.0);
+  EXPECT_EQ(granite->attention_scale, 0.0078125);
+  EXPECT_EQ(granite->residual_scale, 0.22);
+  EXPECT_EQ(granite->logit_scale, 0.125);
+  EXPECT_FALSE(granite->rounds_embedding_scale);
+}
+
+TEST_F(ConfigTest, SmolLm3LeavesLayersUnrotated) {
+  EXPECT_THAT(ReadWith(R"({"architectures": ["SmolLM3ForCausalLM"], "pretraining_tp": 2,
+      "no_rope_layers": [0, 1]})")
+                  ->unrotated,
+              ElementsAre(true, false));
+  EXPECT_THAT(ReadWith(R"({"architectures": ["SmolLM3ForCausalLM"], "no_rope_layer_interval": 2})")
+                  ->unrotated,
+              ElementsAre(false, true));
+}
+
+json MoeConfig() {
+  json config = GoodConfig();
+  config.update(json::parse(R"({"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 8,
+      "num_experts_per_tok": 2, "moe_intermediate_size": 24, "norm_topk_prob": true,
+      "num_hidden_layers": 4, "sliding_window": 4096, "use_sliding_window": false,
+      "max_window_layers": 4, "router_aux_loss_coef": 0.001})"));
+  return config;
+}
+
+TEST_F(ConfigTest, ExpertsTakeThePlaceOfMlps) {
+  const auto with = [&](const char* patch) {
+    json config = MoeConfig();
+    config.update(json::parse(patch));
+    return Read(config.dump());
+  };
+  const auto moe = with("{}");
+  ASSERT_TRUE(moe.ok()) << moe.status();
+  EXPECT_EQ(moe->experts.num_experts, 8);
+  EXPECT_EQ(moe->experts.num_used, 2);
+  EXPECT_EQ(moe->experts.intermediate, 24);
+  EXPECT_EQ(moe->experts.shared_intermediate, 0);
+  EXPECT_TRUE(moe->experts.normalises);
+  EXPECT_TRUE(moe->qk_norm);
+  EXPECT_THAT(moe->experts.layers, ElementsAre(true, true, true, true));
+  EXPECT_THAT(with(R"({"decoder_sparse_step": 2})")->experts.layers,
+              ElementsAre(false, true, false, true));
+  EXPECT_THAT(with(R"({"mlp_only_layers": [0, 3], "norm_topk_prob": null})")->experts.layers,
+              ElementsAre(false, true, true, false));
+  EXPECT_FALSE(with(R"({"norm_topk_prob": null})")->experts.normalises);
+  for (const auto& [patch, message] : {
+           std::pair{R"({"num_experts": 0})", "num_experts = 0 not in [1, 4096]"},
+           std::pair{R"({"num_experts": 5000})", "num_experts = 5000 not in [1, 4096]"},
+           std::pair{R"({"num_experts_per_tok": 9})", "num_experts_per_tok = 9 not in [1, 8]"},
+           std::pair{R"({"num_experts_per_tok": 0})", "num_experts_per_tok = 0 not in [1, 8]"},
+           std::pair{R"({"moe_intermediate_size": -1})", "moe_intermediate_size = -1 not in [1, "},
+           std::pair{R"({"moe_intermediate_size": null})", "moe_intermediate_size is missing"},
+           std::pair{R"({"decoder_sparse_step": 0})", "decoder_sparse_step = 0 not in [1, 1024]"},
+           std::pair{R"({"mlp_only_layers": [4]})", "mlp_only_layers = [4] "},
+           std::pair{R"({"mlp_only_layers": 1})", "mlp_only_layers = 1 "},
+       }) {
+    SCOPED_TRACE(patch);
+    const absl::Status status = with(patch).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+}
+
+TEST_F(ConfigTest, MutatedConfigsGiveErrorsOrShapesInBounds) {
+  constexpr unsigned kSeed = 5;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937 random(kSeed);
+  json granite = GoodConfig();
+  granite.update(json::parse(R"({"architectures": ["GraniteForCausalLM"], "logits_scaling": 8.0,
+      "attention_multiplier": 0.1, "embedding_multiplier": 12, "residual_multiplier": 0.2})"));
+  json phi = GoodConfig();
+  phi.update(json::parse(R"({"architectures": ["Phi3ForCausalLM"],
+      "original_max_position_embeddings": 16, "partial_rotary_factor": 0.75,
+      "rope_scaling": {"type": "longrope", "short_factor": [1, 2, 3.5], "long_factor": [1, 8, 9]}})"));
+  json smol = GoodConfig();
+  smol.update(
+      json::parse(R"({"architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": [1, 0]})"));
+  const json values = json::parse(
+      R"([null, true, -1, 0, 1, 2, 3, 0.5, 1e300, 18446744073709551615, "x", [], [1], {}])");
+  int num_refused = 0;
+  for (const json& whole : {MoeConfig(), granite, phi, smol}) {
+    const absl::Status status = ParseModelConfig(whole, "config.json").status();
+    ASSERT_TRUE(status.ok()) << status;
+    for (const auto& [name, unused] : whole.items()) {
+      for (const json& value : values) {
+        json mutated = whole;
+        mutated[name] = value;
+        const std::string text = mutated.dump();
+        const auto config = ParseModelConfig(mutated, "config.json");
+        num_refused += config.ok() ? 0 : 1;
+        if (!config.ok()) {
+          EXPECT_FALSE(absl::IsInternal(config.status())) << text;
+          EXPECT_FALSE(config.status().message().empty()) << text;
+          continue;
+        }
+        const ExpertShape& experts = config->experts;
+        EXPECT_TRUE(experts.num_used <= experts.num_experts && experts.num_used >= 0) << text;
+        EXPECT_TRUE(experts.layers.empty() || std::ssize(experts.layers) == config->num_layers);
+        EXPECT_TRUE(config->unrotated.empty() ||
+                    std::ssize(config->unrotated) == config->num_layers);
+        EXPECT_TRUE(config->rotary_dim >= 2 && config->rotary_dim <= config->head_dim) << text;
+        EXPECT_TRUE(std::isfinite(config->logit_scale) && config->context_len > 0) << text;
+      }
+    }
+    const std::string text = whole.dump();
+    for (int i = 0; i < 300; ++i) {
+      std::string mutated = text;
+      for (int n = 0; n <= i % 3; ++n) {
+        mutated[random() % text.size()] = static_cast<char>(random() % 256);
+      }
+      const auto object = ParseJson(mutated, "config.json");
+      if (!object.ok()) continue;
+      const absl::Status parsed = ParseModelConfig(*object, "config.json").status();
+      EXPECT_FALSE(absl::IsInternal(parsed)) << parsed;
+    }
+  }
+  EXPECT_GT(num_refused, 300);
+}
+
 TEST_F(ConfigTest, EagleHasFcBiasByDefault) {
   const auto eagle = ReadWith(R"({"architectures": ["LlamaForCausalLMEagle"], "bias": false})");
   ASSERT_TRUE(eagle.ok()) << eagle.status();
@@ -273,10 +444,11 @@ TEST_F(ConfigTest, Gemma3HasDefaultsOfTransformers) {
   EXPECT_EQ(config->activation, Activation::kGeluTanh);
   EXPECT_EQ(config->embedding_scale, std::sqrt(32.0));
   EXPECT_EQ(config->norm_offset, 1.0);
-  EXPECT_TRUE(config->qk_norm && config->output_norms && config->tie_word_embeddings);
+  EXPECT_TRUE(config->qk_norm && config->tie_word_embeddings);
+  EXPECT_STREQ(config->norms.mlp_output, "post_feedforward_layernorm");
   EXPECT_FALSE(config->qkv_bias);
   // Of other families too: neither norms nor a base of their own.
-  EXPECT_FALSE(Read(GoodConfig().dump())->output_norms);
+  EXPECT_EQ(Read(GoodConfig().dump())->norms.mlp_output, nullptr);
   EXPECT_EQ(Read(GoodConfig().dump())->window_rope_theta, 0.0);
   EXPECT_EQ(Read(GoodConfig().dump())->attention_scale, 1.0 / std::sqrt(8.0));
   json patch = Gemma3Config();
@@ -322,7 +494,8 @@ TEST_F(ConfigTest, Gemma3RejectsWhatChangesTheResult) {
       {R"({"hidden_activation": "gelu"})", "hidden_activation = \"gelu\" is not supported"},
       {R"({"attention_bias": true})", "attention_bias = true"},
       {R"({"sliding_window": null})", "sliding_window = null"},
-      {R"({"rope_scaling": {"rope_type": "yarn", "factor": 8.0}})", "only \"default\" and"},
+      {R"({"rope_scaling": {"rope_type": "dynamic", "factor": 8.0}})",
+       "only \"default\", \"linear\" and"},
       {R"({"rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_parameters": {}})",
        "next to rope_parameters only null is"},
       {R"({"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}})",
@@ -364,8 +537,10 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithValue) {
            Case{R"({"architectures": ["Gemma2ForCausalLM"]})",
                 "architecture = \"Gemma2ForCausalLM\""},
            Case{R"({"hidden_act": "gelu"})", "hidden_act = \"gelu\""},
-           Case{R"({"attention_bias": true})", "attention_bias = true"},
-           Case{R"({"mlp_bias": true})", "mlp_bias = true"},
+           Case{R"({"architectures": ["MistralForCausalLM"], "attention_bias": true})",
+                "attention_bias = true"},
+           Case{R"({"architectures": ["LlamaForCausalLMEagle"], "mlp_bias": true})",
+                "mlp_bias = true"},
            Case{R"({"pretraining_tp": 2})", "pretraining_tp = 2"},
            Case{R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor = 0.5"},
            Case{R"({"quantization_config": {"load_in_8bit": true}})",
@@ -401,8 +576,16 @@ TEST_F(ConfigTest, UnsupportedFieldsAreNamedWithValue) {
            Case{R"({"layer_types": ["full_attention", "sliding_attention"]})",
                 "layer_types = \"sliding_attention\""},
            Case{R"({"torch_dtype": "float64"})", "torch_dtype = \"float64\""},
-           Case{R"({"rope_scaling": {"rope_type": "longrope", "factor": 2.0}})",
-                "rope_type = \"longrope\""},
+           Case{R"({"rope_scaling": {"rope_type": "proportional", "factor": 2.0}})",
+                "rope_type = \"proportional\""},
+           Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0,
+                    "llama_4_scaling_beta": 0.1}})",
+                "llama_4_scaling_beta = 0.1"},
+           Case{R"({"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 4,
+                    "num_experts_per_tok": 2, "moe_intermediate_size": 8,
+                    "use_sliding_window": true})",
+                "use_sliding_window = true"},
+           Case{R"({"num_experts": 4})", "num_experts = 4"},
            Case{R"({"rope_scaling": {"type": "linear", "factor": 2.0, "finetuned": true}})",
                 "\"finetuned\" = true"},
            Case{R"({"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}})",
@@ -480,6 +663,26 @@ TEST_F(ConfigTest, BadValuesAreNamedWithBound) {
                     "group_size": -7}})",
                 "group_size = -7 not in [-1,"},
            Case{R"({"layer_types": ["full_attention"]})", "is not a list of 2 names"},
+           Case{R"({"rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1, 1]}})",
+                "original_max_position_embeddings is missing"},
+           Case{R"({"original_max_position_embeddings": 1, "rope_scaling": {"type": "su"}})",
+                "original_max_position_embeddings = 1 not in [2, "},
+           Case{R"({"original_max_position_embeddings": 32, "rope_scaling": {"type": "longrope",
+                    "short_factor": [1, 1, 1], "long_factor": [1, 1, 1, 1]}})",
+                "short_factor = [1,1,1] is not a list of 4 numbers"},
+           Case{R"({"original_max_position_embeddings": 32, "rope_scaling": {"type": "longrope",
+                    "short_factor": [1, 1, 1, 1], "long_factor": [1, 1, 0, 1]}})",
+                "long_factor holds 0, not in (1e-06, 1e+06]"},
+           Case{R"({"architectures": ["Ministral3ForCausalLM"]})",
+                "rope_parameters lacks llama_4_scaling_beta"},
+           Case{R"({"architectures": ["GraniteForCausalLM"], "logits_scaling": 0})",
+                "logits_scaling = 0 not in (1e-06, 1e+06]"},
+           Case{R"({"architectures": ["GraniteForCausalLM"], "residual_multiplier": -1})",
+                "residual_multiplier = -1 not in (0, 1e+06]"},
+           Case{R"({"architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": [1]})",
+                "no_rope_layers = [1] is not a list of at least 2 numbers"},
+           Case{R"({"architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": [1, 2]})",
+                "no_rope_layers = 2 at layer 1 is neither 0 nor 1"},
            Case{R"({"rope_scaling": {"type": "dynamic", "factor": 0.5}})",
                 "factor = 0.5 not in [1,"},
            Case{R"({"head_dim": 2, "rope_scaling": {"type": "dynamic", "factor": 2}})",

@@ -1,0 +1,168 @@
+#include "model/experts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "kernels/elementwise.h"
+#include "model/linear_weight.h"
+
+namespace shortlist {
+namespace {
+
+/// The order in which experts are chosen: NaN last.
+float Rank(float logit) { return std::isnan(logit) ? -INFINITY : logit; }
+
+/// Reads a weight that stays unquantised.
+absl::StatusOr<PackedLinear> LoadRouter(Checkpoint& checkpoint, const std::string& name,
+                                        int64_t out_features, const ModelConfig& config,
+                                        DType dtype, ThreadPool& pool) {
+  if (IsQuantized(dtype)) {
+    SHORTLIST_ASSIGN_OR_RETURN(dtype, checkpoint.StoredDType(name));
+  }
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix weight,
+                             checkpoint.Load(name, {out_features, config.hidden}, dtype, pool));
+  const MatrixView rows = {weight.data(), dtype, out_features};
+  return PackRows(checkpoint, {&rows, 1}, config.hidden, dtype, pool);
+}
+
+/// Names the experts' parts of the stacked tensor `name` if there is one. parts: names of those of
+/// each expert, which have `num_rows` rows of `num_columns` each.
+absl::Status SplitByExpert(Checkpoint& checkpoint, const std::string& prefix, const char* name,
+                           std::initializer_list<const char*> parts, int64_t num_experts,
+                           int64_t num_rows, int64_t num_columns) {
+  const std::string stacked = absl::StrCat(prefix, name);
+  if (!checkpoint.Contains(stacked)) return absl::OkStatus();
+  std::vector<WeightFiles::Rows> rows;
+  for (int64_t expert = 0; expert < num_experts; ++expert) {
+    for (const char* part : parts) {
+      rows.push_back({absl::StrCat(prefix, expert, ".", part, ".weight"), num_rows});
+    }
+  }
+  const int64_t expert_rows = num_rows * static_cast<int64_t>(parts.size());
+  return checkpoint.Split(stacked, {num_experts, expert_rows, num_columns}, rows);
+}
+
+absl::Status SplitStacked(Checkpoint& checkpoint, const std::string& prefix,
+                          const ModelConfig& config) {
+  const ExpertShape& shape = config.experts;
+  const auto split = [&](const char* name, std::initializer_list<const char*> parts,
+                         int64_t num_rows, int64_t num_columns) {
+    return SplitByExpert(checkpoint, prefix, name, parts, shape.num_experts, num_rows, num_columns);
+  };
+  const int64_t width = shape.intermediate;
+  SHORTLIST_RETURN_IF_ERROR(split("gate_up_proj", {"gate_proj", "up_proj"}, width, config.hidden));
+  SHORTLIST_RETURN_IF_ERROR(split("down_proj", {"down_proj"}, config.hidden, width));
+  SHORTLIST_RETURN_IF_ERROR(split("gate_proj.weight", {"gate_proj"}, width, config.hidden));
+  SHORTLIST_RETURN_IF_ERROR(split("up_proj.weight", {"up_proj"}, width, config.hidden));
+  return split("down_proj.weight", {"down_proj"}, config.hidden, width);
+}
+
+}  // namespace
+
+Routing Route(const ExpertShape& shape, const float* logits, int64_t num_tokens) {
+  const int64_t num_experts = shape.num_experts, num_used = shape.num_used;
+  // Of each token, in the order of choice.
+  std::vector<int32_t> chosen(static_cast<size_t>(num_tokens * num_used));
+  std::vector<float> weights(chosen.size());
+  std::vector<int32_t> ids(static_cast<size_t>(num_experts));
+  std::vector<int64_t> ends(static_cast<size_t>(num_experts) + 1);  // of groups
+  for (int64_t t = 0; t < num_tokens; ++t) {
+    const float* const row = logits + t * num_experts;
+    std::iota(ids.begin(), ids.end(), 0);
+    std::partial_sort(ids.begin(), ids.begin() + num_used, ids.end(), [row](int32_t a, int32_t b) {
+      const float of_a = Rank(row[a]), of_b = Rank(row[b]);
+      return of_a > of_b || (of_a == of_b && a < b);
+    });
+    const float largest = row[ids[0]];
+    float sum = 0.0f;
+    const int64_t num_summed = shape.normalises ? num_used : num_experts;
+    for (int64_t i = 0; i < num_summed; ++i) {
+      const float term = std::exp(row[shape.normalises ? ids[i] : i] - largest);
+      sum += term;
+    }
+    for (int64_t i = 0; i < num_used; ++i) {
+      chosen[t * num_used + i] = ids[i];
+      weights[t * num_used + i] = std::exp(row[ids[i]] - largest) / sum;
+      ++ends[ids[i] + 1];
+    }
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  Routing routing;
+  for (int64_t expert = 0; expert < num_experts; ++expert) {
+    const int64_t count = ends[expert + 1] - ends[expert];
+    if (count > 0) routing.groups.push_back({expert, ends[expert], count});
+  }
+  routing.tokens.resize(chosen.size());
+  routing.weights.resize(chosen.size());
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const int64_t place = ends[chosen[i]]++;
+    routing.tokens[place] = static_cast<int32_t>(static_cast<int64_t>(i) / num_used);
+    routing.weights[place] = weights[i];
+  }
+  return routing;
+}
+
+absl::StatusOr<Experts> Experts::Load(Checkpoint& checkpoint, const std::string& prefix,
+                                      const ModelConfig& config, DType dtype, ThreadPool& pool) {
+  const ExpertShape& shape = config.experts;
+  Experts experts;
+  SHORTLIST_ASSIGN_OR_RETURN(experts.router_,
+                             LoadRouter(checkpoint, absl::StrCat(prefix, "gate.weight"),
+                                        shape.num_experts, config, dtype, pool));
+  const std::string of_experts = absl::StrCat(prefix, "experts.");
+  SHORTLIST_RETURN_IF_ERROR(SplitStacked(checkpoint, of_experts, config));
+  for (int64_t i = 0; i < shape.num_experts; ++i) {
+    SHORTLIST_ASSIGN_OR_RETURN(Mlp expert, Mlp::Load(checkpoint, absl::StrCat(of_experts, i, "."),
+                                                     config, shape.intermediate, dtype, pool));
+    experts.experts_.push_back(std::move(expert));
+  }
+  if (shape.shared_intermediate == 0) return experts;
+  SHORTLIST_ASSIGN_OR_RETURN(experts.shared_,
+                             Mlp::Load(checkpoint, absl::StrCat(prefix, "shared_expert."), config,
+                                       shape.shared_intermediate, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      experts.shared_gate_,
+      LoadRouter(checkpoint, absl::StrCat(prefix, "shared_expert_gate.weight"), /*out_features=*/1,
+                 config, dtype, pool));
+  return experts;
+}
+
+void Experts::Forward(const ModelConfig& config, const LinearInput& input, int64_t num_tokens,
+                      LayerScratch& scratch, ThreadPool& pool) const {
+  const int64_t hidden = config.hidden;
+  const float* x = input.x;
+  if (input.norm_weight != nullptr) {
+    float* const normed = Floats(scratch.normed);
+    RmsNormCpu(x, input.norm_weight, input.norm_epsilon, num_tokens, hidden, normed, pool);
+    x = normed;
+  }
+  float* const logits = Floats(scratch.expert_logits);
+  LinearCpu(router_, {x}, num_tokens, logits, /*accumulate=*/false, pool);
+  const Routing routing = Route(config.experts, logits, num_tokens);
+
+  float* const sums = Floats(scratch.branch);
+  float* const gathered = Floats(scratch.expert_input);
+  float* const output = Floats(scratch.expert_output);
+  std::fill_n(sums, num_tokens * hidden, 0.0f);
+  for (const auto& [expert, first, count] : routing.groups) {
+    const int32_t* const tokens = routing.tokens.data() + first;
+    EmbeddingCpu(x, DType::kF32, hidden, tokens, count, gathered, pool);
+    const Mlp& mlp = experts_[static_cast<size_t>(expert)];
+    const float* const gated = mlp.Forward(config, {gathered}, count, scratch, pool);
+    LinearCpu(mlp.down(), {gated}, count, output, /*accumulate=*/false, pool);
+    AddScaledRowsCpu(output, tokens, routing.weights.data() + first, count, hidden, sums, pool);
+  }
+  if (!shared_) return;
+  const float* const gated = shared_->Forward(config, {x}, num_tokens, scratch, pool);
+  LinearCpu(shared_->down(), {gated}, num_tokens, output, /*accumulate=*/false, pool);
+  float* const gates = logits;
+  LinearCpu(shared_gate_, {x}, num_tokens, gates, /*accumulate=*/false, pool);
+  for (int64_t t = 0; t < num_tokens; ++t) gates[t] = 1.0f / (1.0f + std::exp(-gates[t]));
+  AddScaledRowsCpu(output, /*rows=*/nullptr, gates, num_tokens, hidden, sums, pool);
+}
+
+}  // namespace shortlist
