@@ -29,6 +29,9 @@ ModelConfig LayerConfig(const ModelConfig& target) {
   config.num_layers = 1;
   config.recurrent.clear();
   config.windows.clear();
+  config.unrotated.clear();
+  const bool has_experts = !config.experts.layers.empty() && config.experts.layers.back();
+  config.experts.layers.assign(has_experts ? 1 : 0, true);
   return config;
 }
 

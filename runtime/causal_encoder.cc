@@ -97,14 +97,17 @@ bool CausalEncoder::PlaceAlone(size_t index, Text text) {
   if (pool_->num_free() < len) prefixes_->Evict(len - pool_->num_free());
   if (!pool_->Allocate(placed.slots)) return false;
   placed.end_own = len;
+  placed.state = executor_->NewState({});
   placed_.push_back(std::move(placed));
   return true;
 }
 
 /// Places as many of the remaining texts as fit. Returns false if none is placed.
 bool CausalEncoder::PlaceSome() {
+  // States of recurrent layers are not shared.
+  const bool alone = wanted_ == Wanted::kAll || model_.state_bytes() > 0;
   const auto place = [&](size_t index) {
-    return wanted_ == Wanted::kAll ? PlaceAlone(index, texts_[index]) : Place(index, texts_[index]);
+    return alone ? PlaceAlone(index, texts_[index]) : Place(index, texts_[index]);
   };
   while (next_ < texts_.size() && place(next_)) ++next_;
   at_ = 0;
@@ -125,7 +128,8 @@ void CausalEncoder::FillPass() {
     const int64_t end = std::min(len, begin_ + options_.pass_tokens - row);
     // The tokens before it may be computed in this same pass.
     if (placed.first_own > 0 && row > 0) pass_.ShareSlots();
-    pass_.AddChain(text.subspan(begin_, end - begin_), begin_, std::span(placed.slots).first(end));
+    pass_.AddChain(text.subspan(begin_, end - begin_), begin_, std::span(placed.slots).first(end),
+                   {.state = placed.state.get()});
     const int64_t to = row_of_[placed.index];
     if (wanted_ == Wanted::kAll) {
       rows_.push_back({.first = row, .count = end - begin_, .to = to + begin_});

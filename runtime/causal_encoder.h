@@ -71,6 +71,7 @@ class CausalEncoder {
     int64_t first_own = 0;       // earlier slots are shared with other texts
     int64_t end_own = 0;         // slots [first_own, end_own) are not in the tree
     int32_t node = -1;           // locked, its path is the text; -1: the text is not in the tree
+    std::unique_ptr<SequenceState> state = nullptr;  // of recurrent layers; null: there are none
   };
   /// Requested rows of a pass, and their destination in `states_`.
   struct Rows {

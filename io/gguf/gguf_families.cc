@@ -215,15 +215,17 @@ absl::Status GgufKeys::CheckKnown() const {
 }
 
 absl::StatusOr<json> GgufKeys::RopeScaling() const {
-  SHORTLIST_ASSIGN_OR_RETURN(auto type, metadata_.String(Key("rope.scaling.type")));
-  // llama.cpp's default
-  if (!type && metadata_.Contains(Key("rope.scaling.factor"))) type = "linear";
-  if (!type || *type == "none") return json();
-  if (*type != "linear") {
+  SHORTLIST_ASSIGN_OR_RETURN(const auto stored, metadata_.String(Key("rope.scaling.type")));
+  // llama.cpp's defaults
+  const std::string type = stored                                           ? *stored
+                           : metadata_.Contains(Key("rope.scaling.factor")) ? "linear"
+                                                                            : "none";
+  if (type == "none") return json();
+  if (type != "linear") {
     return absl::UnimplementedError(std::string(
         metadata_
             .Invalid(Key("rope.scaling.type"),
-                     absl::StrCat(Quote(*type), " is not supported; none and linear are"))
+                     absl::StrCat(Quote(type), " is not supported; none and linear are"))
             .message()));
   }
   SHORTLIST_ASSIGN_OR_RETURN(const double factor, Real("rope.scaling.factor", std::nullopt));

@@ -16,13 +16,6 @@ constexpr char kWords[] =
     "?[^\\s\\p{L}%M\\p{N}]+[\\r\\n]*"
     "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
-json ByteLevel(bool use_regex) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", false},
-          {"use_regex", use_regex}};
-}
-
 /// A split by kWords, and the bytes' alphabet.
 json WordSplit(const std::string& digits, const std::string& marks = "") {
   const std::string pattern = absl::StrReplaceAll(kWords, {{"%D", digits}, {"%M", marks}});
@@ -34,6 +27,13 @@ json WordSplit(const std::string& digits, const std::string& marks = "") {
 }
 
 }  // namespace
+
+json ByteLevel(bool use_regex) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", false},
+          {"trim_offsets", false},
+          {"use_regex", use_regex}};
+}
 
 std::optional<PreTokenizer> FindPreTokenizer(const std::string& name) {
   if (name == "qwen2") return PreTokenizer{{{"type", "NFC"}}, WordSplit("")};

@@ -16,6 +16,9 @@ struct PreTokenizer {
   bool adds_bos = false;  // unless the metadata say otherwise
 };
 
+/// The step of tokenizer.json between text and the alphabet of bytes.
+nlohmann::json ByteLevel(bool use_regex);
+
 /// Returns nullopt for an unknown name.
 std::optional<PreTokenizer> FindPreTokenizer(const std::string& name);
 

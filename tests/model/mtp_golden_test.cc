@@ -105,13 +105,13 @@ TEST_P(MtpGoldenTest, StatesAndLogitsMatchTransformers) {
 }
 
 TEST_P(MtpGoldenTest, DamagedLayersAreNamed) {
-  const ModelSource source = ModelSource::OfDirectory(dir_.path());
   const std::string weights = dir_.Join("model.safetensors");
   const std::vector<StoredTensor> whole = ReadSafetensors(weights).value();
   const auto error_with = [&](const auto& edit) {
     std::vector<StoredTensor> tensors = whole;
     edit(tensors);
     SHORTLIST_CHECK(WriteSafetensors(weights, tensors).ok());
+    const ModelSource source = ModelSource::OfDirectory(dir_.path());  // of the new file
     return std::string(MtpModel::Load(source, *target_, pool_).status().message());
   };
   const auto without = [&](const std::string& name) {

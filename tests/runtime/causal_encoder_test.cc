@@ -11,6 +11,8 @@
 #include "kernels/matrix.h"
 #include "tests/model/model_fixture.h"
 #include "tests/runtime/tiny_decoder.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_hybrid.h"
 
 namespace shortlist {
 namespace {
@@ -164,6 +166,30 @@ TEST_P(CausalEncoderTest, RejectsLengthsAndIdsWithBound) {
                   std::to_string(vocab_size) + ")");
   }
   EXPECT_EQ(message({}), "");
+}
+
+/// Texts with equal beginnings share no keys and values then.
+TEST(RecurrentCausalEncoderTest, StatesAreIndependentOfOtherTexts) {
+  TempDir dir;
+  ASSERT_TRUE(WriteTinyHybrid(dir.path(), /*seed=*/12).ok());
+  ThreadPool pool(2);
+  const auto decoder = LoadOrDie(dir.path(), std::nullopt, pool);
+  const int64_t width = decoder->config().hidden;
+  const Tokens whole = RandomTokens(60, decoder->config().vocab_size, /*seed=*/13);
+  std::vector<Tokens> texts;
+  for (const int64_t len : {40, 60, 1, 40, 17}) {
+    texts.emplace_back(whole.begin(), whole.begin() + len);
+  }
+  for (const CausalEncoder::Options options : {CausalEncoder::Options{}, {0, 5}, {30, 16}}) {
+    CausalEncoder encoder(*decoder, options);
+    for (int call = 0; call < 2; ++call) {
+      const auto states = LastStates(encoder, texts);
+      for (size_t i = 0; i < texts.size(); ++i) {
+        const std::vector<float> alone = RunChain(*decoder, texts[i]);
+        EXPECT_EQ(states[i], std::vector<float>(alone.end() - width, alone.end())) << i;
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CausalEncoderTest,

@@ -352,10 +352,15 @@ TEST_F(ConfigTest, MutatedConfigsGiveErrorsOrShapesInBounds) {
   json smol = GoodConfig();
   smol.update(
       json::parse(R"({"architectures": ["SmolLM3ForCausalLM"], "no_rope_layers": [1, 0]})"));
+  json hybrid = GoodConfig();
+  hybrid.update(json::parse(R"({"architectures": ["Qwen3_5ForCausalLM"], "linear_num_key_heads": 2,
+      "full_attention_interval": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8,
+      "layer_types": ["linear_attention", "full_attention"], "linear_value_head_dim": 8,
+      "linear_conv_kernel_dim": 4, "partial_rotary_factor": 0.5})"));
   const json values = json::parse(
       R"([null, true, -1, 0, 1, 2, 3, 0.5, 1e300, 18446744073709551615, "x", [], [1], {}])");
   int num_refused = 0;
-  for (const json& whole : {MoeConfig(), granite, phi, smol}) {
+  for (const json& whole : {MoeConfig(), granite, phi, smol, hybrid}) {
     const absl::Status status = ParseModelConfig(whole, "config.json").status();
     ASSERT_TRUE(status.ok()) << status;
     for (const auto& [name, unused] : whole.items()) {
@@ -376,6 +381,11 @@ TEST_F(ConfigTest, MutatedConfigsGiveErrorsOrShapesInBounds) {
         EXPECT_TRUE(config->unrotated.empty() ||
                     std::ssize(config->unrotated) == config->num_layers);
         EXPECT_TRUE(config->rotary_dim >= 2 && config->rotary_dim <= config->head_dim) << text;
+        EXPECT_TRUE(config->recurrent.empty() ||
+                    std::ssize(config->recurrent) == config->num_layers);
+        const DeltaNetShape& delta_net = config->delta_net;
+        EXPECT_TRUE(delta_net.num_key_heads == 0 ||
+                    delta_net.num_value_heads % delta_net.num_key_heads == 0);
         EXPECT_TRUE(std::isfinite(config->logit_scale) && config->context_len > 0) << text;
       }
     }
