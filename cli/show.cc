@@ -169,6 +169,8 @@ const char* RopeName(RopeScaling::Type type) {
       return "llama3";
     case RopeScaling::Type::kYarn:
       return "yarn";
+    case RopeScaling::Type::kLongRope:
+      return "longrope";
   }
   SHORTLIST_CHECK(false);
 }
