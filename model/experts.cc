@@ -16,15 +16,18 @@ namespace {
 /// The order in which experts are chosen: NaN last.
 float Rank(float logit) { return std::isnan(logit) ? -INFINITY : logit; }
 
-/// Reads a weight that stays unquantised.
+/// Reads a weight that is not quantised, and keeps its precision if that is f32. A weight of one
+/// row may be stored as a vector.
 absl::StatusOr<PackedLinear> LoadRouter(Checkpoint& checkpoint, const std::string& name,
                                         int64_t out_features, const ModelConfig& config,
                                         DType dtype, ThreadPool& pool) {
-  if (IsQuantized(dtype)) {
-    SHORTLIST_ASSIGN_OR_RETURN(dtype, checkpoint.StoredDType(name));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const Matrix weight,
-                             checkpoint.Load(name, {out_features, config.hidden}, dtype, pool));
+  SHORTLIST_ASSIGN_OR_RETURN(const DType stored, checkpoint.StoredDType(name));
+  if (IsQuantized(dtype) || stored == DType::kF32) dtype = stored;
+  SHORTLIST_ASSIGN_OR_RETURN(const std::vector<int64_t> stored_shape, checkpoint.StoredShape(name));
+  const bool is_vector = out_features == 1 && stored_shape.size() == 1;
+  const std::vector<int64_t> shape =
+      is_vector ? std::vector{config.hidden} : std::vector{out_features, config.hidden};
+  SHORTLIST_ASSIGN_OR_RETURN(const Matrix weight, checkpoint.Load(name, shape, dtype, pool));
   const MatrixView rows = {weight.data(), dtype, out_features};
   return PackRows(checkpoint, {&rows, 1}, config.hidden, dtype, pool);
 }
@@ -54,7 +57,9 @@ absl::Status SplitStacked(Checkpoint& checkpoint, const std::string& prefix,
     return SplitByExpert(checkpoint, prefix, name, parts, shape.num_experts, num_rows, num_columns);
   };
   const int64_t width = shape.intermediate;
-  SHORTLIST_RETURN_IF_ERROR(split("gate_up_proj", {"gate_proj", "up_proj"}, width, config.hidden));
+  for (const char* const both : {"gate_up_proj", "gate_up_proj.weight"}) {
+    SHORTLIST_RETURN_IF_ERROR(split(both, {"gate_proj", "up_proj"}, width, config.hidden));
+  }
   SHORTLIST_RETURN_IF_ERROR(split("down_proj", {"down_proj"}, config.hidden, width));
   SHORTLIST_RETURN_IF_ERROR(split("gate_proj.weight", {"gate_proj"}, width, config.hidden));
   SHORTLIST_RETURN_IF_ERROR(split("up_proj.weight", {"up_proj"}, width, config.hidden));

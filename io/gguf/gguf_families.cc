@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
-#include <limits>
+#include <cmath>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -16,20 +15,36 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 constexpr char kMtpLayers[] = "nextn_predict_layers";
+constexpr char kExpertWidth[] = "expert_feed_forward_length";
+constexpr char kSharedExpertWidth[] = "expert_shared_feed_forward_length";
 
 constexpr GgufName kTopModules[] = {
     {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}};
 
 /// Of a layer, in all architectures.
 constexpr GgufName kModules[] = {
-    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"}, {"ffn_norm", "post_attention_layernorm"},
-    {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
+    {"attn_norm", "input_layernorm"},
+    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.o_proj"},
+    {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"},
+    {"ffn_norm", "post_attention_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},
+    {"ffn_up", "mlp.up_proj"},
     {"ffn_down", "mlp.down_proj"},
+    {"ffn_gate_inp", "mlp.gate"},
+    // All experts in one tensor.
+    {"ffn_gate_exps", "mlp.experts.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.up_proj"},
+    {"ffn_gate_up_exps", "mlp.experts.gate_up_proj"},
+    {"ffn_down_exps", "mlp.experts.down_proj"},
+    {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+    {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
 };
 
 /// Of a layer for multi-token prediction, beside those of a layer.
@@ -40,17 +55,6 @@ constexpr GgufName kMtpModules[] = {
     {"nextn.shared_head_norm", "norm"},
     {"nextn.embed_tokens", "embed_tokens"},
     {"nextn.shared_head_head", "shared_head"},
-};
-
-/// Keys that are read, or do not change the result, in every architecture.
-constexpr const char* kKnownKeys[] = {
-    "attention.head_count",   "attention.head_count_kv",
-    "attention.key_length",   "attention.layer_norm_rms_epsilon",
-    "attention.value_length", "block_count",
-    "context_length",         "embedding_length",
-    "feed_forward_length",    "rope.dimension_count",
-    "rope.freq_base",         "rope.scaling.factor",
-    "rope.scaling.type",      "vocab_size",
 };
 
 constexpr GgufName kGemma3Modules[] = {
@@ -77,6 +81,26 @@ constexpr const char* kQwen35Keys[] = {
     "full_attention_interval", "ssm.conv_kernel", "ssm.state_size",          "ssm.group_count",
     "ssm.time_step_rank",      "ssm.inner_size",  "rope.dimension_sections", kMtpLayers,
 };
+constexpr const char* kQwen35MoeKeys[] = {
+    "full_attention_interval", "ssm.conv_kernel",    "ssm.state_size",
+    "ssm.group_count",         "ssm.time_step_rank", "ssm.inner_size",
+    "rope.dimension_sections", kMtpLayers,           "expert_count",
+    "expert_used_count",       kExpertWidth,         kSharedExpertWidth,
+};
+constexpr const char* kExpertKeys[] = {"expert_count", "expert_used_count", kExpertWidth,
+                                       kSharedExpertWidth};
+
+constexpr GgufName kOutputNorms[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+};
+constexpr GgufName kGlm4Modules[] = {
+    {"post_attention_norm", "post_self_attn_layernorm"},
+    {"post_ffw_norm", "post_mlp_layernorm"},
+    {"ffn_up", "mlp.gate_up_proj"},
+};
+constexpr const char* kGraniteKeys[] = {"attention.scale", "embedding_scale", "residual_scale",
+                                        "logit_scale"};
 
 absl::Status AddSilu(const GgufKeys& /*keys*/, json& config) {
   config["hidden_act"] = "silu";
@@ -136,11 +160,78 @@ absl::Status AddQwen35(const GgufKeys& keys, json& config) {
   return AddSilu(keys, config);
 }
 
+/// Adds the shape of experts, with llama.cpp's defaults. llama.cpp knows `normalises` rather than
+/// its files.
+absl::Status AddExperts(const GgufKeys& keys, bool normalises, json& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_used, keys.Size("expert_used_count"));
+  SHORTLIST_ASSIGN_OR_RETURN(config["num_experts"], keys.Size("expert_count"));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config["moe_intermediate_size"],
+      keys.Size(kExpertWidth, config.at("intermediate_size").get<int64_t>() / num_used));
+  config["num_experts_per_tok"] = num_used;
+  config["norm_topk_prob"] = normalises;
+  return absl::OkStatus();
+}
+
+absl::Status AddSharedExpert(const GgufKeys& keys, json& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config["shared_expert_intermediate_size"],
+      keys.Size(kSharedExpertWidth, config.at("intermediate_size").get<int64_t>()));
+  return absl::OkStatus();
+}
+
+absl::Status AddQwen3Moe(const GgufKeys& keys, json& config) {
+  SHORTLIST_RETURN_IF_ERROR(AddExperts(keys, /*normalises=*/true, config));
+  return AddQwen(keys, config);
+}
+
+absl::Status AddQwen2Moe(const GgufKeys& keys, json& config) {
+  SHORTLIST_RETURN_IF_ERROR(AddExperts(keys, /*normalises=*/false, config));
+  SHORTLIST_RETURN_IF_ERROR(AddSharedExpert(keys, config));
+  return AddQwen(keys, config);
+}
+
+absl::Status AddOlmoe(const GgufKeys& keys, json& config) {
+  SHORTLIST_RETURN_IF_ERROR(AddExperts(keys, /*normalises=*/false, config));
+  return AddSilu(keys, config);
+}
+
+absl::Status AddQwen35Moe(const GgufKeys& keys, json& config) {
+  SHORTLIST_RETURN_IF_ERROR(AddExperts(keys, /*normalises=*/true, config));
+  SHORTLIST_RETURN_IF_ERROR(AddSharedExpert(keys, config));
+  return AddQwen35(keys, config);
+}
+
+absl::Status AddGranite(const GgufKeys& keys, json& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const GgufHeads heads, ReadHeads(keys));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      config["attention_multiplier"],
+      keys.Real("attention.scale", 1.0 / std::sqrt(static_cast<double>(heads.head_dim))));
+  SHORTLIST_ASSIGN_OR_RETURN(config["embedding_multiplier"], keys.Real("embedding_scale", 1.0));
+  SHORTLIST_ASSIGN_OR_RETURN(config["residual_multiplier"], keys.Real("residual_scale", 1.0));
+  SHORTLIST_ASSIGN_OR_RETURN(config["logits_scaling"], keys.Real("logit_scale", std::nullopt));
+  return AddSilu(keys, config);
+}
+
+/// llama.cpp knows which layers are not rotated.
+absl::Status AddSmolLm3(const GgufKeys& keys, json& config) {
+  config["no_rope_layer_interval"] = 4;
+  return AddSilu(keys, config);
+}
+
+absl::Status AddGlm4(const GgufKeys& keys, json& config) {
+  SHORTLIST_ASSIGN_OR_RETURN(const GgufHeads heads, ReadHeads(keys));
+  config["partial_rotary_factor"] =
+      static_cast<double>(heads.rotary_dim) / static_cast<double>(heads.head_dim);
+  return AddSilu(keys, config);
+}
+
 constexpr GgufFamily kFamilies[] = {
     {.arch = "llama",
      .architecture = "LlamaForCausalLM",
      .model_type = "llama",
      .pairs_rows = true,
+     .may_have_biases = true,
      .add = AddSilu},
     {.arch = "qwen2", .architecture = "Qwen2ForCausalLM", .model_type = "qwen2", .add = AddQwen},
     {.arch = "qwen3", .architecture = "Qwen3ForCausalLM", .model_type = "qwen3", .add = AddQwen},
@@ -152,6 +243,54 @@ constexpr GgufFamily kFamilies[] = {
      .tensors = kQwen35Tensors,
      .keys = kQwen35Keys,
      .add = AddQwen35},
+    {.arch = "qwen2moe",
+     .architecture = "Qwen2MoeForCausalLM",
+     .model_type = "qwen2_moe",
+     .keys = kExpertKeys,
+     .add = AddQwen2Moe},
+    {.arch = "qwen3moe",
+     .architecture = "Qwen3MoeForCausalLM",
+     .model_type = "qwen3_moe",
+     .keys = kExpertKeys,
+     .add = AddQwen3Moe},
+    {.arch = "qwen35moe",
+     .architecture = "Qwen3_5MoeForCausalLM",
+     .model_type = "qwen3_5_moe_text",
+     .may_rotate_part = true,
+     .modules = kQwen35Modules,
+     .tensors = kQwen35Tensors,
+     .keys = kQwen35MoeKeys,
+     .add = AddQwen35Moe},
+    {.arch = "olmoe",
+     .architecture = "OlmoeForCausalLM",
+     .model_type = "olmoe",
+     .keys = kExpertKeys,
+     .add = AddOlmoe},
+    {.arch = "olmo2",
+     .architecture = "Olmo2ForCausalLM",
+     .model_type = "olmo2",
+     .modules = kOutputNorms,
+     .add = AddSilu},
+    {.arch = "granite",
+     .architecture = "GraniteForCausalLM",
+     .model_type = "granite",
+     .pairs_rows = true,
+     .may_have_biases = true,
+     .keys = kGraniteKeys,
+     .add = AddGranite},
+    {.arch = "smollm3",
+     .architecture = "SmolLM3ForCausalLM",
+     .model_type = "smollm3",
+     .pairs_rows = true,
+     .may_have_biases = true,
+     .add = AddSmolLm3},
+    {.arch = "glm4",
+     .architecture = "Glm4ForCausalLM",
+     .model_type = "glm4",
+     .may_rotate_part = true,
+     .may_have_biases = true,
+     .modules = kGlm4Modules,
+     .add = AddGlm4},
     {.arch = "gemma3",
      .architecture = "Gemma3ForCausalLM",
      .model_type = "gemma3_text",
@@ -181,84 +320,6 @@ absl::StatusOr<GgufKeys> GgufKeys::Of(const GgufMetadata& metadata) {
                       .Invalid("general.architecture",
                                absl::StrCat(Quote(*arch), " is not supported; ", known, " are"))
                       .message()));
-}
-
-absl::StatusOr<int64_t> GgufKeys::Size(const char* name, std::optional<int64_t> otherwise) const {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto size, metadata_.Int(Key(name), 1, kMaxSize));
-  if (!size && !otherwise) return metadata_.Invalid(Key(name), "missing");
-  return size ? *size : *otherwise;
-}
-
-absl::StatusOr<double> GgufKeys::Real(const char* name, std::optional<double> otherwise) const {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto value, metadata_.Real(Key(name)));
-  if (!value && !otherwise) return metadata_.Invalid(Key(name), "missing");
-  char text[32];
-  const float narrow = static_cast<float>(value ? *value : *otherwise);
-  const auto end = std::to_chars(std::begin(text), std::end(text), narrow).ptr;
-  double shortest = 0.0;
-  std::from_chars(text, end, shortest);
-  return shortest;
-}
-
-absl::Status GgufKeys::CheckKnown() const {
-  const std::string prefix = Key("");
-  for (const auto& [key, value] : metadata_.values()) {
-    if (!key.starts_with(prefix)) continue;
-    const std::string name = key.substr(prefix.size());
-    const auto is_name = [&](const char* known) { return name == known; };
-    if (std::any_of(std::begin(kKnownKeys), std::end(kKnownKeys), is_name)) continue;
-    if (std::any_of(family_.keys.begin(), family_.keys.end(), is_name)) continue;
-    return absl::UnimplementedError(
-        std::string(metadata_.Invalid(key, "not supported: it may change the result").message()));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<json> GgufKeys::RopeScaling() const {
-  SHORTLIST_ASSIGN_OR_RETURN(const auto stored, metadata_.String(Key("rope.scaling.type")));
-  // llama.cpp's defaults
-  const std::string type = stored                                           ? *stored
-                           : metadata_.Contains(Key("rope.scaling.factor")) ? "linear"
-                                                                            : "none";
-  if (type == "none") return json();
-  if (type != "linear") {
-    return absl::UnimplementedError(std::string(
-        metadata_
-            .Invalid(Key("rope.scaling.type"),
-                     absl::StrCat(Quote(type), " is not supported; none and linear are"))
-            .message()));
-  }
-  SHORTLIST_ASSIGN_OR_RETURN(const double factor, Real("rope.scaling.factor", std::nullopt));
-  return json{{"rope_type", "linear"}, {"factor", factor}};
-}
-
-absl::StatusOr<int64_t> GgufKeys::NumLayers() const {
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_blocks, Size("block_count"));
-  SHORTLIST_ASSIGN_OR_RETURN(const auto num_mtp, metadata_.Int(Key(kMtpLayers), 0, num_blocks - 1));
-  return num_blocks - num_mtp.value_or(0);
-}
-
-std::string GgufKeys::Key(const char* name) const { return absl::StrCat(family_.arch, ".", name); }
-
-absl::StatusOr<GgufHeads> ReadHeads(const GgufKeys& keys) {
-  GgufHeads heads;
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden, keys.Size("embedding_length"));
-  SHORTLIST_ASSIGN_OR_RETURN(heads.num_heads, keys.Size("attention.head_count"));
-  SHORTLIST_ASSIGN_OR_RETURN(heads.num_kv_heads,
-                             keys.Size("attention.head_count_kv", heads.num_heads));
-  SHORTLIST_ASSIGN_OR_RETURN(
-      heads.head_dim,
-      keys.Size("attention.key_length", std::max<int64_t>(hidden / heads.num_heads, 1)));
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t value_dim,
-                             keys.Size("attention.value_length", heads.head_dim));
-  SHORTLIST_ASSIGN_OR_RETURN(heads.rotary_dim, keys.Size("rope.dimension_count", heads.head_dim));
-  const bool rotates_part = keys.family().may_rotate_part && heads.rotary_dim < heads.head_dim;
-  if (value_dim != heads.head_dim || (heads.rotary_dim != heads.head_dim && !rotates_part)) {
-    return absl::UnimplementedError(absl::StrCat(
-        "metadata: keys of ", heads.head_dim, ", values of ", value_dim, " and RoPE over ",
-        heads.rotary_dim, " dimensions; supported are models where the three are equal"));
-  }
-  return heads;
 }
 
 std::optional<std::string> HuggingFaceName(const std::string& name, const GgufFamily& family,

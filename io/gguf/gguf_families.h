@@ -28,6 +28,7 @@ struct GgufFamily {
   const char* model_type;
   bool pairs_rows = false;       // q and k rows of a head are stored as the pairs that RoPE rotates
   bool may_rotate_part = false;  // rope.dimension_count may be below attention.key_length
+  bool may_have_biases = false;  // config.json has attention_bias and mlp_bias
   std::span<const GgufName> modules = {};  // of a layer, before those of all architectures
   std::span<const GgufName> tensors = {};  // of a layer: whole names, with what follows the module
   std::span<const char* const> keys = {};  // below `{arch}.`, in addition to those of all

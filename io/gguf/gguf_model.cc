@@ -56,7 +56,11 @@ absl::StatusOr<json> ConfigOf(const GgufKeys& keys,
   SHORTLIST_RETURN_IF_ERROR(keys.CheckKnown());
   SHORTLIST_ASSIGN_OR_RETURN(const GgufHeads heads, ReadHeads(keys));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t hidden, keys.Size("embedding_length"));
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t intermediate, keys.Size("feed_forward_length"));
+  // A model whose layers all have experts may lack the width of other MLPs.
+  constexpr char kWidth[] = "feed_forward_length", kExpertWidth[] = "expert_feed_forward_length";
+  const bool has_experts_only = !keys.Contains(kWidth) && keys.Contains(kExpertWidth);
+  SHORTLIST_ASSIGN_OR_RETURN(const int64_t intermediate,
+                             keys.Size(has_experts_only ? kExpertWidth : kWidth));
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_layers, keys.NumLayers());
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t context_len, keys.Size("context_length"));
   SHORTLIST_ASSIGN_OR_RETURN(const double epsilon,
@@ -94,7 +98,7 @@ absl::StatusOr<json> ConfigOf(const GgufKeys& keys,
       // Rows of the embedding: a file may pad them beyond the tokens of its tokenizer.
       {"vocab_size", embeddings->second.shape[0]},
   };
-  if (keys.family().pairs_rows) {
+  if (keys.family().may_have_biases) {
     config["attention_bias"] = has_bias("self_attn.q_proj");
     config["mlp_bias"] = has_bias("mlp.up_proj");
   }

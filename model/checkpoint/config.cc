@@ -27,6 +27,7 @@ constexpr std::array kNeutralFields = {
     NeutralField{"attention_bias", "false"},
     NeutralField{"attention_out_bias", "false"},
     NeutralField{"mlp_bias", "false"},
+    NeutralField{"use_bias", "false"},
     NeutralField{"lm_head_bias", "false"},
     NeutralField{"pretraining_tp", "1"},
     NeutralField{"rope_interleaved", "false"},

@@ -16,7 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-absl::Status ReadShape(const ConfigFields& fields, ExpertShape& experts) {
+constexpr char kWidth[] = "moe_intermediate_size";
+
+/// `width`: the field of an expert's intermediate size.
+absl::Status ReadShape(const ConfigFields& fields, const char* width, ExpertShape& experts) {
   constexpr int64_t kMaxExperts = 4096;
   // transformers 5 saves num_experts under another name.
   constexpr char kName[] = "num_experts", kSavedName[] = "num_local_experts";
@@ -31,8 +34,7 @@ absl::Status ReadShape(const ConfigFields& fields, ExpertShape& experts) {
   }
   SHORTLIST_ASSIGN_OR_RETURN(experts.num_used,
                              fields.Int("num_experts_per_tok", 1, experts.num_experts));
-  SHORTLIST_ASSIGN_OR_RETURN(experts.intermediate,
-                             fields.Int("moe_intermediate_size", 1, kMaxIntermediate));
+  SHORTLIST_ASSIGN_OR_RETURN(experts.intermediate, fields.Int(width, 1, kMaxIntermediate));
   return absl::OkStatus();
 }
 
@@ -69,7 +71,7 @@ absl::Status ReadQwen3Moe(const ConfigFields& fields, ModelConfig& config) {
   // Its own code would give all layers the window.
   constexpr std::array kNoWindow = {NeutralField{"use_sliding_window", "false"}};
   SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNoWindow));
-  SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config.experts));
+  SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, kWidth, config.experts));
   SHORTLIST_ASSIGN_OR_RETURN(config.experts.normalises, fields.Bool("norm_topk_prob", false));
   return ReadLayers(fields, config);
 }
@@ -79,9 +81,16 @@ absl::Status ReadQwen2Moe(const ConfigFields& fields, ModelConfig& config) {
   return ReadSharedExpert(fields, config.experts);
 }
 
+absl::Status ReadOlmoe(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, "intermediate_size", config.experts));
+  SHORTLIST_ASSIGN_OR_RETURN(config.experts.normalises, fields.Bool("norm_topk_prob", false));
+  config.experts.layers.assign(static_cast<size_t>(config.num_layers), true);
+  return absl::OkStatus();
+}
+
 absl::Status ReadQwen35Moe(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_RETURN_IF_ERROR(ReadQwen35(fields, config));
-  SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, config.experts));
+  SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, kWidth, config.experts));
   SHORTLIST_RETURN_IF_ERROR(ReadSharedExpert(fields, config.experts));
   config.experts.normalises = true;
   config.experts.layers.assign(static_cast<size_t>(config.num_layers), true);

@@ -16,6 +16,9 @@ absl::Status ReadQwen3Moe(const ConfigFields& fields, ModelConfig& config);
 /// Qwen2-MoE: the same, with a shared expert.
 absl::Status ReadQwen2Moe(const ConfigFields& fields, ModelConfig& config);
 
+/// OLMoE: all layers; intermediate_size is the experts'.
+absl::Status ReadOlmoe(const ConfigFields& fields, ModelConfig& config);
+
 /// Qwen3.5-MoE: all layers, with a shared expert; weights of experts are always normalised. The
 /// rest is Qwen3.5's (ReadQwen35).
 absl::Status ReadQwen35Moe(const ConfigFields& fields, ModelConfig& config);

@@ -78,7 +78,12 @@ absl::Status ReadSmolLm3(const ConfigFields& fields, ModelConfig& config) {
   return absl::OkStatus();
 }
 
-absl::Status ReadGlm4(const ConfigFields& fields, ModelConfig& config) {
+absl::Status ReadExaone4(const ConfigFields& /*fields*/, ModelConfig& config) {
+  for (const int64_t window : config.windows) config.unrotated.push_back(window == 0);
+  return absl::OkStatus();
+}
+
+absl::Status ReadGlm(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_ASSIGN_OR_RETURN(config.qkv_bias, fields.Bool("attention_bias", true));
   return absl::OkStatus();
 }

@@ -32,9 +32,12 @@ absl::Status ReadSmolLm3(const ConfigFields& fields, ModelConfig& config);
 inline constexpr const char* kSmolLm3Fields[] = {"attention_bias", "mlp_bias", "no_rope_layers",
                                                  "pretraining_tp"};
 
-/// GLM-4 (0414): attention_bias, of queries, keys and values.
-absl::Status ReadGlm4(const ConfigFields& fields, ModelConfig& config);
-inline constexpr const char* kGlm4Fields[] = {"attention_bias"};
+/// EXAONE 4: layers without a window are not rotated if others have one.
+absl::Status ReadExaone4(const ConfigFields& fields, ModelConfig& config);
+
+/// GLM and GLM-4 (0414): attention_bias, of queries, keys and values.
+absl::Status ReadGlm(const ConfigFields& fields, ModelConfig& config);
+inline constexpr const char* kGlmFields[] = {"attention_bias"};
 
 /// Seed-OSS: attention_bias, of queries, keys and values, attention_out_bias and mlp_bias.
 absl::Status ReadSeedOss(const ConfigFields& fields, ModelConfig& config);

@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<bool>> LayersByRule(const ConfigFields& fields, const
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t first,
                              fields.Int("max_window_layers", 0, kMaxLayers, kDefaultFirst));
   int64_t pattern = family.default_pattern;
-  if (rule == WindowRule::kPattern) {
+  if (rule == WindowRule::kPattern && fields.Find("layer_types") == nullptr) {
     SHORTLIST_ASSIGN_OR_RETURN(pattern,
                                fields.Int("sliding_window_pattern", 1, kMaxLayers, pattern));
   }

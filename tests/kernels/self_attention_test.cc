@@ -25,6 +25,13 @@ struct Shape {
 constexpr Shape kShapes[] = {{1, 1, 2}, {4, 2, 8}, {6, 1, 24}, {4, 4, 64}, {3, 3, 32}, {14, 2, 66}};
 constexpr int64_t kHidden = 40;
 
+/// The optional steps of a projection.
+enum class Steps {
+  kPlain,
+  kByHead,    // biases, a norm of each head, rotation of a part
+  kAllHeads,  // biases, a norm of all heads, scaled queries, no rotation
+};
+
 /// Sequences of chains (and one tree) over a cache of random content.
 struct Batch {
   Batch(const Shape& shape_of_it, DType dtype, const std::vector<int64_t>& prefix_lens,
@@ -61,8 +68,9 @@ struct Batch {
     projection = RandomFloats(rng, width() * kHidden);
     rows.resize(num_tokens() * width());
     bias = RandomFloats(rng, width());
-    query_norm = RandomFloats(rng, shape.head_dim);
-    key_norm = RandomFloats(rng, shape.head_dim);
+    query_norm = RandomFloats(rng, shape.num_heads * shape.head_dim);
+    key_norm = RandomFloats(rng, shape.num_kv_heads * shape.head_dim);
+    query_scale = RandomFloats(rng, kPositions);
     cos = RandomFloats(rng, kPositions * shape.head_dim / 2);
     sin = RandomFloats(rng, kPositions * shape.head_dim / 2);
     const int64_t elements = kNumSlots * shape.num_kv_heads * shape.head_dim;
@@ -77,9 +85,10 @@ struct Batch {
 
   int64_t num_tokens() const { return static_cast<int64_t>(seq_of_token.size()); }
   int64_t width() const { return (shape.num_heads + 2 * shape.num_kv_heads) * shape.head_dim; }
-  /// All of a head, or the even part of its first half.
-  int64_t rotary_dim(bool is_part) const {
-    return is_part ? shape.head_dim / 4 * 2 : shape.head_dim;
+  /// All of a head, the even part of its first half, or nothing.
+  int64_t rotary_dim(Steps steps) const {
+    if (steps == Steps::kAllHeads) return 0;
+    return steps == Steps::kByHead ? shape.head_dim / 4 * 2 : shape.head_dim;
   }
   KvLayer cache() {
     return {keys.data(), values.data(), cache_dtype, shape.num_kv_heads, shape.head_dim};
@@ -99,18 +108,21 @@ struct Batch {
     return PackedLinear::Pack({&view, 1}, kHidden, cache_dtype, pool);
   }
   LinearInput input() const { return {x.data(), input_norm.data(), kEpsilon}; }
-  QkvProjection qkv(const PackedLinear& weight, bool with_bias, bool with_norms) {
+  QkvProjection qkv(const PackedLinear& weight, Steps steps) {
+    const bool is_plain = steps == Steps::kPlain, norms_all = steps == Steps::kAllHeads;
     return {.weight = &weight,
             .input = input(),
             .num_heads = shape.num_heads,
-            .bias = with_bias ? bias.data() : nullptr,
-            .query_norm = with_norms ? query_norm.data() : nullptr,
-            .key_norm = with_norms ? key_norm.data() : nullptr,
+            .bias = is_plain ? nullptr : bias.data(),
+            .query_norm = is_plain ? nullptr : query_norm.data(),
+            .key_norm = is_plain ? nullptr : key_norm.data(),
+            .norms_all_heads = norms_all,
             .norm_epsilon = kEpsilon,
-            .rotary_dim = rotary_dim(with_norms),
+            .rotary_dim = rotary_dim(steps),
             .positions = positions.data(),
             .cos = cos.data(),
             .sin = sin.data(),
+            .query_scale = norms_all ? query_scale.data() : nullptr,
             .slots = out_slots.data(),
             .rows = rows.data()};
   }
@@ -119,22 +131,42 @@ struct Batch {
   DType cache_dtype;
   std::vector<int32_t> seq_of_token, kv_indptr = {0}, kv_slots, context_len, tail_indptr = {0};
   std::vector<int32_t> tail_slots, positions, out_slots;
-  std::vector<float> x, input_norm, projection, rows, bias, query_norm, key_norm, cos, sin;
+  std::vector<float> x, input_norm, projection, rows, bias, query_norm, key_norm, cos, sin,
+      query_scale;
   std::vector<char> keys, values;
 };
 
 /// Computes the same in separate steps, rows first, as QkvProjection documents.
-std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int64_t window) {
+std::vector<float> StepByStep(Batch& batch, Steps steps, int64_t window) {
   ThreadPool pool(1);
   const auto [num_heads, num_kv_heads, head_dim] = batch.shape;
-  const int64_t width = batch.width(), half = batch.rotary_dim(with_norms) / 2,
+  const int64_t width = batch.width(), half = batch.rotary_dim(steps) / 2,
                 group = num_heads / num_kv_heads;
   LinearCpu(batch.Weight(pool), batch.input(), batch.num_tokens(), batch.rows.data(),
             /*accumulate=*/false, pool);
   std::vector<float> queries, keys, values;  // [num_tokens, heads, head_dim]
   for (int64_t t = 0; t < batch.num_tokens(); ++t) {
     float* const row = batch.rows.data() + t * width;
-    for (int64_t i = 0; with_bias && i < width; ++i) row[i] += batch.bias[i];
+    const bool has_bias = steps != Steps::kPlain;
+    for (int64_t i = 0; has_bias && i < width; ++i) row[i] += batch.bias[i];
+    if (steps == Steps::kAllHeads) {
+      // The parts of a kind in one row, and back.
+      const auto norm = [&](int64_t first, int64_t count, const std::vector<float>& weight) {
+        std::vector<float> joined;
+        for (int64_t h = 0; h < num_kv_heads; ++h) {
+          const float* const begin = row + (h * (group + 2) + first) * head_dim;
+          joined.insert(joined.end(), begin, begin + count * head_dim);
+        }
+        RmsNormCpu(joined.data(), weight.data(), kEpsilon, /*num_tokens=*/1, std::ssize(joined),
+                   joined.data(), pool);
+        for (int64_t h = 0; h < num_kv_heads; ++h) {
+          std::copy_n(joined.begin() + h * count * head_dim, count * head_dim,
+                      row + (h * (group + 2) + first) * head_dim);
+        }
+      };
+      norm(/*first=*/0, group, batch.query_norm);
+      norm(/*first=*/group, /*count=*/1, batch.key_norm);
+    }
     for (int64_t h = 0; h < num_heads + 2 * num_kv_heads; ++h) {
       float* const head = row + h * head_dim;
       const int64_t part = h % (group + 2);  // of a key/value head
@@ -142,7 +174,7 @@ std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int
         values.insert(values.end(), head, head + head_dim);
         continue;
       }
-      if (with_norms) {
+      if (steps == Steps::kByHead) {
         RmsNormCpu(head, (part < group ? batch.query_norm : batch.key_norm).data(), kEpsilon,
                    /*num_tokens=*/1, head_dim, head, pool);
       }
@@ -152,6 +184,9 @@ std::vector<float> StepByStep(Batch& batch, bool with_bias, bool with_norms, int
         const float s = batch.sin[batch.positions[t] * half + i];
         head[i] = a * c - b * s;
         head[i + half] = b * c + a * s;
+      }
+      for (int64_t i = 0; steps == Steps::kAllHeads && part < group && i < head_dim; ++i) {
+        head[i] *= batch.query_scale[batch.positions[t]];
       }
       std::vector<float>& heads = part < group ? queries : keys;
       heads.insert(heads.end(), head, head + head_dim);
@@ -181,19 +216,17 @@ TEST_P(SelfAttentionTest, MatchesSeparateSteps) {
     const ScopedIsa scoped(isa);
     for (const Shape& shape : kShapes) {
       for (const DType dtype : kAllDTypes) {
-        for (const bool with_extras : {false, true}) {
+        for (const Steps steps : {Steps::kPlain, Steps::kByHead, Steps::kAllHeads}) {
           const Batch before(shape, dtype, work.prefix_lens, work.chunk_lens, work.with_tree, rng);
           Batch expected = before;
-          const std::vector<float> expected_out =
-              StepByStep(expected, with_extras, with_extras, work.window);
+          const std::vector<float> expected_out = StepByStep(expected, steps, work.window);
           for (const int num_threads : {1, 2, 3}) {
             Batch batch = before;
             ThreadPool pool(num_threads);
             const PackedLinear weight = batch.Weight(pool);
             std::vector<float> out(expected_out.size());
-            SelfAttentionCpu(batch.cache(), batch.layout(work.window),
-                             batch.qkv(weight, with_extras, with_extras), /*scale=*/0.25f,
-                             out.data(), pool);
+            SelfAttentionCpu(batch.cache(), batch.layout(work.window), batch.qkv(weight, steps),
+                             /*scale=*/0.25f, out.data(), pool);
             const std::string where = Describe(isa, dtype) + ", head_dim " +
                                       std::to_string(shape.head_dim) + ", threads " +
                                       std::to_string(num_threads);

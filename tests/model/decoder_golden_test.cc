@@ -108,6 +108,26 @@ TEST_P(DecoderGoldenTest, AnyChunkGivesSameBits) {
   }
 }
 
+TEST_P(DecoderGoldenTest, LogitsInBf16StayClose) {
+  const auto decoder = LoadOrDie(dir_.path(), DType::kBf16, pool_);
+  std::vector<TokenId> tokens = prompt_;
+  for (const int32_t id : greedy_) tokens.push_back(TokenId{id});
+  const std::vector<float> states = RunChain(*decoder, tokens);
+  const size_t hidden = static_cast<size_t>(decoder->config().hidden);
+  const size_t every = golden_["logits_every"].get<size_t>();
+  double sum = 0.0;
+  const size_t num_rows = golden_["logits"].size();
+  for (size_t row = 0; row < num_rows; ++row) {
+    const auto state = states.begin() + (prompt_.size() - 1 + row * every) * hidden;
+    const std::vector<float> logits = Logits(*decoder, {state, state + hidden}, pool_);
+    const auto want = golden_["logits"][row].get<std::vector<float>>();
+    sum += Cosines(logits, want, want.size()).front();
+  }
+  // A close choice of experts may fall on another one.
+  const bool has_experts = decoder->config().experts.num_experts > 0;
+  EXPECT_GE(sum / static_cast<double>(num_rows), has_experts ? 0.99 : 0.999);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, DecoderGoldenTest, testing::ValuesIn(CaseNames()),
                          [](const auto& info) { return info.param; });
 

@@ -156,6 +156,22 @@ FAMILIES = {
         dict(rope_type="default", partial_rotary_factor=0.5),
         dict(head_dim=16, attention_bias=True, pad_token_id=0),
     ),
+    "exaone4": (
+        "exaone4",
+        ROPES["default"][0],
+        dict(num_hidden_layers=4, sliding_window=9, pad_token_id=0),
+    ),
+    "ernie4_5": ("ernie4_5", ROPES["default"][0], dict(head_dim=12)),
+    "glm": (
+        "glm",
+        dict(rope_type="default", partial_rotary_factor=0.5),
+        dict(head_dim=12, attention_bias=True, pad_token_id=0),
+    ),
+    "olmoe": (
+        "olmoe",
+        ROPES["default"][0],
+        dict(num_experts=7, num_experts_per_tok=3, intermediate_size=20),
+    ),
     "seed_oss": ("seed_oss", ROPES["default"][0], dict(head_dim=12)),
 }
 
@@ -295,7 +311,7 @@ if __name__ == "__main__":
         QWEN3_5 | dict(num_hidden_layers=3, linear_conv_kernel_dim=2, layer_types=["full_attention", "linear_attention", "full_attention"]),
     )
     for case, (architecture, parameters, changes) in FAMILIES.items():
-        make_case(case, architecture, parameters, changes)
+        make_case(case, architecture, parameters, changes, stored_as=by_expert)
     make_case(
         "mistral3",
         "ministral3",
