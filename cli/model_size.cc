@@ -40,6 +40,7 @@ std::vector<Matrix> LinearLayers(const ModelConfig& c) {
   add_mlps(e.intermediate, num_mixtures * e.num_experts);
   if (e.shared_intermediate > 0) add_mlps(e.shared_intermediate, num_mixtures);
   if (c.is_eagle) matrices.push_back({c.hidden, 2 * c.hidden, 1});
+  std::erase_if(matrices, [](const Matrix& matrix) { return matrix.count == 0; });
   return matrices;
 }
 

@@ -39,10 +39,11 @@ absl::StatusOr<std::unique_ptr<GenerationLoop>> GenerationLoop::Create(
   const Drafter* const drafter = engine.drafter();
   scheduling.num_draft_tokens = engine.options().num_draft_tokens;
   scheduling.bigram_keys = drafter != nullptr && drafter->kv_sees_next_token();
-  scheduling.resumable_len = [&engine](std::span<const int32_t> slots) {
-    return engine.ResumableLen(slots);
-  };
-  SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Scheduler> scheduler, Scheduler::Create(scheduling));
+  SHORTLIST_ASSIGN_OR_RETURN(
+      std::unique_ptr<Scheduler> scheduler,
+      Scheduler::Create(scheduling, [&engine](std::span<const int32_t> slots) {
+        return engine.ResumableLen(slots);
+      }));
   return std::unique_ptr<GenerationLoop>(new GenerationLoop(engine, std::move(scheduler)));
 }
 

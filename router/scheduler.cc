@@ -61,13 +61,15 @@ absl::Status SchedulerOptions::Validate() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOptions& options) {
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOptions& options,
+                                                             ResumableLen resumable_len) {
   SHORTLIST_RETURN_IF_ERROR(options.Validate());
-  return std::unique_ptr<Scheduler>(new Scheduler(options));
+  return std::unique_ptr<Scheduler>(new Scheduler(options, std::move(resumable_len)));
 }
 
-Scheduler::Scheduler(const SchedulerOptions& options)
+Scheduler::Scheduler(const SchedulerOptions& options, ResumableLen resumable_len)
     : options_(options),
+      resumable_len_(std::move(resumable_len)),
       pool_(options.max_total_tokens),
       cache_(pool_, {.bigram_keys = options.bigram_keys, .hash_seed = options.seed}),
       queue_(options.policy, options.ageing, options.seed),

@@ -2,6 +2,7 @@
 #define SHORTLIST_ROUTER_SCHEDULER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,7 +59,11 @@ struct WaitingTokens {
 /// unchanged; requests of the batch admitted before it stay admitted.
 class Scheduler {
  public:
-  static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const SchedulerOptions& options);
+  /// resumable_len: the largest number of leading slots of a cached prefix that a request can go on
+  /// from; null: all.
+  using ResumableLen = std::function<int64_t(std::span<const int32_t>)>;
+  static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const SchedulerOptions& options,
+                                                           ResumableLen resumable_len = nullptr);
 
   /// Queues `req`, which must have its first group of fields set and must live until Finish() or
   /// Drop(). Returns OutOfRange if it can never fit (context or slots) and ResourceExhausted if the
@@ -122,7 +127,7 @@ class Scheduler {
   absl::Status CheckInvariants() const;
 
  private:
-  explicit Scheduler(const SchedulerOptions& options);
+  Scheduler(const SchedulerOptions& options, ResumableLen resumable_len);
 
   enum class Verdict { kAdmitted, kPassIsFull, kNoRoom };
   /// Remaining tokens and (estimated) slots of a prefill pass.
@@ -163,6 +168,7 @@ class Scheduler {
   absl::Status CheckReq(const Req& req, std::vector<bool>& seen) const;
 
   const SchedulerOptions options_;
+  const ResumableLen resumable_len_;
   KvPool pool_;
   RadixCache cache_;
   ForwardQueue queue_;

@@ -62,7 +62,7 @@ bool Scheduler::CutMatch(Req& req) {
   try {
     std::vector<int32_t> slots(cache_.EndOf(req.match.node));
     cache_.CopySlots(req.match.node, /*first=*/0, slots);
-    const int64_t len = options_.resumable_len(std::span(slots).first(req.match.len));
+    const int64_t len = resumable_len_(std::span(slots).first(req.match.len));
     if (len == req.match.len) return true;
     const std::span<const TokenId> tokens = MatchableTokens(req, cache_);
     req.match = cache_.MatchPrefix(req.root, tokens.first(len + cache_.look_ahead()));
@@ -77,7 +77,7 @@ Scheduler::Verdict Scheduler::TryAdmit(Req& req, Budget& budget) {
   if (!cache_.IsCurrent(req.match)) {
     req.match = cache_.Rematch(req.match, req.root, MatchableTokens(req, cache_));
   }
-  if (options_.resumable_len && req.match.len > 0 && !CutMatch(req)) return Verdict::kNoRoom;
+  if (resumable_len_ && req.match.len > 0 && !CutMatch(req)) return Verdict::kNoRoom;
   const int64_t num_uncomputed = req.num_tokens() - req.match.len;
   const bool is_cut = options_.chunked_prefill_size > 0;
   const int64_t wanted = is_cut ? 1 : num_uncomputed;

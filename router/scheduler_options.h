@@ -2,8 +2,6 @@
 #define SHORTLIST_ROUTER_SCHEDULER_OPTIONS_H_
 
 #include <cstdint>
-#include <functional>
-#include <span>
 
 #include "absl/status/status.h"
 
@@ -33,9 +31,6 @@ struct SchedulerOptions {
   double ageing = 256.0;         // kLpm: number of cached tokens that equals a second of waiting
   int64_t num_draft_tokens = 0;  // wanted slots after the last token of each running request
   bool disable_radix_cache = false;
-  // The largest number of leading slots of a cached prefix that a request can go on from; null:
-  // all.
-  std::function<int64_t(std::span<const int32_t>)> resumable_len;
   bool bigram_keys = false;  // RadixCache; for drafters whose KV depends on the next token
   uint64_t seed = 0;         // for kRandom and the hashes of the tree
 

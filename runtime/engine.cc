@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(Models& models,
         scheduler.context_length == 0 ? models.config().context_len : scheduler.context_length;
     num_slots = ChooseNumSlots(FreeMemoryBytes(), models.kv_slot_bytes(), context_length);
   }
-  if (const int64_t state_bytes = models.target().state_bytes(); state_bytes > 0) {
+  if (const int64_t state_bytes = models.state_bytes(); state_bytes > 0) {
     scheduler.max_running_requests =
         LimitRunning(FreeMemoryBytes(), state_bytes, scheduler.max_running_requests);
   }

@@ -109,12 +109,27 @@ absl::Status Models::OpenDraft() {
     return absl::OkStatus();
   }
   SHORTLIST_ASSIGN_OR_RETURN(*draft_config_, ReadModelConfig(*draft_));
+  if (draft_config_->num_recurrent_layers() > 0) {
+    return absl::UnimplementedError(absl::StrCat(
+        "--draft ", draft_->path(),
+        ": a model with recurrent layers as a draft is not supported; as a target, it can draft by "
+        "its own MTP layer (--draft mtp)"));
+  }
+  return CheckTaps();
+}
+
+/// Only an EAGLE-3 head reads taps.
+absl::Status Models::CheckTaps() const {
   if (!options_.draft_taps) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--draft-taps for ", draft_->path(), ", which is no EAGLE-3 head"));
 }
 
-bool Models::drafts_by_head() const { return draft_eagle3_ != nullptr || draft_config_->is_eagle; }
+bool Models::drafts_by_mtp() const { return options_.draft == "mtp"; }
+
+bool Models::drafts_by_head() const {
+  return draft_eagle3_ != nullptr || draft_config_->is_eagle || drafts_by_mtp();
+}
 
 absl::Status Models::Load() {
   if (config_->is_eagle) {
@@ -234,6 +249,8 @@ int64_t Models::kv_slot_bytes() const {
   }
   return bytes;
 }
+
+int64_t Models::state_bytes() const { return target_->state_bytes(); }
 
 absl::StatusOr<std::unique_ptr<ChainDrafter>> Models::NewDrafter(int64_t num_slots) {
   SHORTLIST_CHECK(draft_eagle_ != nullptr || draft_decoder_ != nullptr);

@@ -88,6 +88,8 @@ class Models {
   std::vector<std::string> warnings() const;
   /// Bytes of one KV slot in the target's and the draft's caches together.
   int64_t kv_slot_bytes() const;
+  /// Bytes of a running sequence's state in the target's recurrent layers; 0 without such.
+  int64_t state_bytes() const;
   /// Creates a drafter with its own cache of `num_slots`. Precondition: has_draft().
   absl::StatusOr<std::unique_ptr<ChainDrafter>> NewDrafter(int64_t num_slots);
   /// The head that scores the draft, its own or the target's. Precondition: has_draft().
