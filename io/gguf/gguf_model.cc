@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <utility>
@@ -111,7 +112,11 @@ absl::StatusOr<json> ConfigOf(const GgufKeys& keys,
 absl::StatusOr<std::map<std::string, TensorEntry>> GgufTensors(const GgufMetadata& metadata,
                                                                const GgufFile& file) {
   SHORTLIST_ASSIGN_OR_RETURN(const GgufKeys keys, GgufKeys::Of(metadata));
-  SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_layers, keys.NumLayers());
+  // ConfigOf reports a missing number.
+  int64_t num_layers = std::numeric_limits<int64_t>::max();
+  if (keys.Contains("block_count")) {
+    SHORTLIST_ASSIGN_OR_RETURN(num_layers, keys.NumLayers());
+  }
   std::map<std::string, TensorEntry> tensors;
   for (const auto& [name, stored] : file.tensors) {
     if (name == kRopeFactors) continue;

@@ -75,7 +75,8 @@ def converted(name, weight, config):
     width = config["linear_value_head_dim"]
     queries_and_keys = 2 * config["linear_num_key_heads"] * config["linear_key_head_dim"]
     module = name.rsplit("linear_attn.", 1)[-1]
-    if name.endswith("norm.weight") and module != "norm.weight":
+    norms = ("norm.weight", "norm_embedding.weight", "norm_hidden.weight")
+    if name.endswith(norms) and module != "norm.weight":
         return weight + np.float32(1)
     if module == "A_log":
         return tiled(-np.exp(weight), config, 1)
@@ -123,7 +124,7 @@ def write(path, golden):
     tokens = ["<unk>", "<s>", "</s>"] + [chr(33 + i) for i in range(config["vocab_size"] - 3)]
     writer.add_token_list(tokens)
     writer.add_token_types([3, 3, 3] + [1] * (len(tokens) - 3))
-    writer.add_token_merges([])
+    writer.add_token_merges(["! \""])
     writer.add_bos_token_id(config["bos_token_id"])
     writer.add_eos_token_id(config["eos_token_id"])
     for name, shape in golden["tensors"].items():
