@@ -90,9 +90,10 @@ void ReadTemplate(const std::string& name, const ModelSource& source, Facts& fac
 
 /// Reads the dtype of the weights; for packed weights, that of the linear layers' scales.
 absl::Status ReadDType(const WeightFiles& weights, Facts& facts) {
-  const char* const name = facts.config->is_eagle ? "fc.weight" : "model.embed_tokens.weight";
-  auto found = weights.tensors().find(name);
-  if (found == weights.tensors().end()) found = weights.tensors().find("embed_tokens.weight");
+  const char* const name = facts.config->is_eagle ? "fc.weight" : "embed_tokens.weight";
+  // Below a prefix such as "model.".
+  const auto found = std::ranges::find_if(
+      weights.tensors(), [&](const auto& tensor) { return tensor.first.ends_with(name); });
   if (found == weights.tensors().end()) {
     return absl::NotFoundError(absl::StrCat(weights.dir(), ": no tensor ", name));
   }
@@ -208,6 +209,12 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
     json["num_layers"] = c.num_layers;
     json["hidden"] = c.hidden;
     json["intermediate"] = c.intermediate;
+    if (c.experts.num_experts > 0) {
+      json["experts"] = {{"number", c.experts.num_experts},
+                         {"used", c.experts.num_used},
+                         {"intermediate", c.experts.intermediate},
+                         {"shared_intermediate", c.experts.shared_intermediate}};
+    }
     json["num_heads"] = c.num_heads;
     json["num_kv_heads"] = c.num_kv_heads;
     json["head_dim"] = c.head_dim;
@@ -262,6 +269,15 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                      ", FFN ", c.intermediate, ", ", Counted(c.num_heads, "head"), " (",
                      c.num_kv_heads, " of keys and values) of ", c.head_dim, ", context ",
                      c.context_len));
+    if (const ExpertShape& e = c.experts; e.num_experts > 0) {
+      lines.emplace_back(
+          "experts",
+          absl::StrCat(e.num_experts, " in ", Counted(std::ranges::count(e.layers, true), "layer"),
+                       ", each token uses ", e.num_used, ", FFN ", e.intermediate,
+                       e.shared_intermediate > 0
+                           ? absl::StrCat(", and a shared one of FFN ", e.shared_intermediate)
+                           : ""));
+    }
     const char* embedding = c.is_eagle              ? "embedding and head of its target"
                             : c.tie_word_embeddings ? "one matrix for embedding and head"
                                                     : "embedding and head apart";

@@ -44,7 +44,7 @@ absl::StatusOr<DecoderLayer> DecoderLayer::Load(Checkpoint& checkpoint, const st
                                input_width, dtype, pool));
   }
   std::optional<FeedForward> mlp;
-  const std::string mlp_prefix = absl::StrCat(prefix, "mlp.");
+  const std::string mlp_prefix = absl::StrCat(prefix, config.mlp.prefix);
   if (config.HasExperts(index)) {
     SHORTLIST_ASSIGN_OR_RETURN(mlp, Experts::Load(checkpoint, mlp_prefix, config, dtype, pool));
   } else {

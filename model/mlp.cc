@@ -14,9 +14,9 @@ absl::StatusOr<Mlp> Mlp::Load(Checkpoint& checkpoint, const std::string& prefix,
   // GatedLinearCpu gives both weights the same inputs.
   const std::string gate = absl::StrCat(prefix, "gate_proj.weight");
   const std::string up = absl::StrCat(prefix, "up_proj.weight");
-  if (config.fused_gate_up) {
+  if (config.mlp.gate_up != nullptr) {
     const WeightFiles::Rows parts[] = {{gate, intermediate}, {up, intermediate}};
-    SHORTLIST_RETURN_IF_ERROR(checkpoint.Split(absl::StrCat(prefix, "gate_up_proj.weight"),
+    SHORTLIST_RETURN_IF_ERROR(checkpoint.Split(absl::StrCat(prefix, config.mlp.gate_up, ".weight"),
                                                {2 * intermediate, config.hidden}, parts));
   }
   const auto in_blocks = [&](const std::string& name) {
@@ -28,8 +28,8 @@ absl::StatusOr<Mlp> Mlp::Load(Checkpoint& checkpoint, const std::string& prefix,
   SHORTLIST_ASSIGN_OR_RETURN(
       mlp.up_, LoadLinear(checkpoint, up, intermediate, config.hidden, dtype, pool, decode));
   SHORTLIST_ASSIGN_OR_RETURN(
-      mlp.down_, LoadLinear(checkpoint, absl::StrCat(prefix, "down_proj.weight"), config.hidden,
-                            intermediate, dtype, pool));
+      mlp.down_, LoadLinear(checkpoint, absl::StrCat(prefix, config.mlp.down, ".weight"),
+                            config.hidden, intermediate, dtype, pool));
   if (!config.mlp_bias) return mlp;
   const auto load_bias = [&](const char* name, int64_t size) {
     return checkpoint.Load(absl::StrCat(prefix, name, ".bias"), {size}, DType::kF32, pool);

@@ -18,8 +18,8 @@ namespace shortlist {
 /// after Load.
 class Mlp {
  public:
-  /// Reads `prefix` + "gate_proj.weight" and so on, [intermediate, config.hidden]. `dtype` may be a
-  /// quantised type. Errors and exceptions are those of Checkpoint::Load.
+  /// Reads `prefix` + "gate_proj.weight" and so on (config.mlp), [intermediate, config.hidden].
+  /// `dtype` may be a quantised type. Errors and exceptions are those of Checkpoint::Load.
   static absl::StatusOr<Mlp> Load(Checkpoint& checkpoint, const std::string& prefix,
                                   const ModelConfig& config, int64_t intermediate, DType dtype,
                                   ThreadPool& pool);

@@ -175,9 +175,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   config.qk_norm = family->qk_norm && !config.is_eagle;
   config.norms_all_heads = family->norms_all_heads;
   config.fused_qkv = family->fused_qkv;
-  config.fused_gate_up = family->fused_gate_up;
   config.rotates_neighbours = family->rotates_neighbours;
   config.norms = family->norms;
+  config.mlp = family->mlp;
   SHORTLIST_RETURN_IF_ERROR(CheckActivation(fields, *family));
   config.activation = family->activation;
   if (family->read != nullptr) SHORTLIST_RETURN_IF_ERROR(family->read(fields, config));

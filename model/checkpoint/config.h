@@ -45,6 +45,13 @@ struct NormNames {
   const char* mlp_output = nullptr;
 };
 
+/// Names in a checkpoint of a layer's MLP.
+struct MlpNames {
+  const char* prefix = "mlp.";
+  const char* gate_up = nullptr;  // gate and up layers stored as one; null: gate_proj and up_proj
+  const char* down = "down_proj";
+};
+
 /// A mixture of experts in place of a layer's MLP.
 struct ExpertShape {
   int64_t num_experts = 0;          // 0: no layer has experts
@@ -87,7 +94,6 @@ struct ModelConfig {
   bool output_bias = false;      // of the layer that projects attended heads
   bool mlp_bias = false;         // of the MLP's layers
   bool fused_qkv = false;        // query, key and value layers are stored as one, qkv_proj
-  bool fused_gate_up = false;    // the MLP's gate and up layers are stored as one, gate_up_proj
   bool qk_norm = false;          // normalises every query and key head before its rotation
   bool norms_all_heads = false;  // qk_norm takes all query heads as one, and all key heads
   // Rotated dimensions 2 i and 2 i + 1 of a head are a pair; else i and i + rotary_dim / 2 are.
@@ -100,6 +106,7 @@ struct ModelConfig {
   std::vector<bool> recurrent;
   DeltaNetShape delta_net;
   NormNames norms;
+  MlpNames mlp;
   ExpertShape experts;
   double residual_scale = 1.0;   // multiplies what a layer adds to the residual stream
   double logit_scale = 1.0;      // multiplies logits

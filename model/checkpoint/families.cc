@@ -37,6 +37,10 @@ constexpr NormNames kGlm4Norms = {
     .mlp_output = "post_mlp_layernorm",
 };
 
+constexpr MlpNames kFusedMlp = {.gate_up = "gate_up_proj"};
+constexpr MlpNames kGraniteHybridMlp = {
+    .prefix = "shared_mlp.", .gate_up = "input_linear", .down = "output_linear"};
+
 /// Models of texts and pictures. The family of their text model is that of text_config's
 /// model_type.
 constexpr const char* kWithPictures[] = {"Mistral3ForConditionalGeneration"};
@@ -108,7 +112,7 @@ constexpr std::array kFamilies = {
         .model_type = "phi3",
         .has_default_kv_heads = true,
         .fused_qkv = true,
-        .fused_gate_up = true,
+        .mlp = kFusedMlp,
         .windows = WindowRule::kAll,
         .default_window = 0,
         .may_rotate_part = true,
@@ -121,6 +125,17 @@ constexpr std::array kFamilies = {
         .has_default_kv_heads = true,
         .read = ReadGranite,
         .fields = kGraniteFields,
+    },
+    Family{
+        .name = "Granite 4 without Mamba layers",
+        .architecture = "GraniteMoeHybridForCausalLM",
+        .model_type = "granitemoehybrid",
+        .intermediate_field = "shared_intermediate_size",
+        .has_default_kv_heads = true,
+        .mlp = kGraniteHybridMlp,
+        .windows = WindowRule::kRecurrent,
+        .read = ReadGraniteHybrid,
+        .fields = kGraniteHybridFields,
     },
     Family{
         .name = "OLMo 2",
@@ -178,8 +193,8 @@ constexpr std::array kFamilies = {
         .model_type = "glm",
         .has_default_kv_heads = true,
         .default_head_dim = 128,
-        .fused_gate_up = true,
         .rotates_neighbours = true,
+        .mlp = kFusedMlp,
         .rotary_part = 0.5,
         .may_rotate_part = true,
         .read = ReadGlm,
@@ -190,9 +205,9 @@ constexpr std::array kFamilies = {
         .architecture = "Glm4ForCausalLM",
         .model_type = "glm4",
         .default_head_dim = 128,
-        .fused_gate_up = true,
         .rotates_neighbours = true,
         .norms = kGlm4Norms,
+        .mlp = kFusedMlp,
         .rotary_part = 0.5,
         .may_rotate_part = true,
         .read = ReadGlm,

@@ -40,9 +40,9 @@ struct Family {
   bool qk_norm = false;
   bool norms_all_heads = false;
   bool fused_qkv = false;
-  bool fused_gate_up = false;
   bool rotates_neighbours = false;
   NormNames norms = {};
+  MlpNames mlp = {};
   WindowRule windows = WindowRule::kNone;
   int64_t default_window = 4096;      // without sliding_window; 0: none
   int64_t default_pattern = 6;        // sliding_window_pattern

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -14,6 +15,11 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMaxMultiplier = 1e6;
+
+/// Returns an empty text for another value than a text.
+std::string TextOf(const json& value) {
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
 
 }  // namespace
 
@@ -49,6 +55,34 @@ absl::Status ReadGranite(const ConfigFields& fields, ModelConfig& config) {
       const double logits_scaling,
       fields.Real("logits_scaling", 1.0 / kMaxMultiplier, kMaxMultiplier, /*otherwise=*/1.0));
   config.logit_scale = 1.0 / logits_scaling;
+  return absl::OkStatus();
+}
+
+absl::Status ReadGraniteHybrid(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_RETURN_IF_ERROR(ReadGranite(fields, config));
+  constexpr char kTypes[] = "layer_types", kExperts[] = "num_local_experts";
+  constexpr char kPositions[] = "position_embedding_type";
+  const json* const types = fields.Find(kTypes);
+  if (types == nullptr) return fields.Unsupported(kTypes, json(), "only layers of attention are");
+  if (!types->is_array() || static_cast<int64_t>(types->size()) != config.num_layers) {
+    return fields.Invalid(kTypes, absl::StrCat("= ", Quote(*types), " is not a list of ",
+                                               config.num_layers, " names"));
+  }
+  for (const json& type : *types) {
+    const std::string name = TextOf(type);
+    if (name == "attention" || name == "full_attention") continue;
+    return fields.Unsupported(kTypes, type, "only \"attention\" and \"full_attention\" are");
+  }
+  constexpr std::array kNoExperts = {NeutralField{"num_local_experts", "0"}};
+  if (fields.Find(kExperts) == nullptr) return fields.Unsupported(kExperts, json(), "only 0 is");
+  SHORTLIST_RETURN_IF_ERROR(fields.CheckNeutral(kNoExperts));
+  const json* const positions = fields.Find(kPositions);
+  const std::string kind = positions == nullptr ? "nope" : TextOf(*positions);
+  const bool is_rotated = kind == "rope";
+  if (!is_rotated && kind != "nope") {
+    return fields.Unsupported(kPositions, *positions, "\"rope\", \"nope\" and null are");
+  }
+  config.unrotated.assign(static_cast<size_t>(config.num_layers), !is_rotated);
   return absl::OkStatus();
 }
 

@@ -27,6 +27,13 @@ inline constexpr const char* kGraniteFields[] = {"attention_bias",       "mlp_bi
                                                  "attention_multiplier", "embedding_multiplier",
                                                  "residual_multiplier",  "logits_scaling"};
 
+/// Granite 4: the same. All layers must have attention and none experts; position_embedding_type
+/// says whether they are rotated.
+absl::Status ReadGraniteHybrid(const ConfigFields& fields, ModelConfig& config);
+inline constexpr const char* kGraniteHybridFields[] = {
+    "attention_bias",      "mlp_bias",       "attention_multiplier", "embedding_multiplier",
+    "residual_multiplier", "logits_scaling", "num_local_experts"};
+
 /// SmolLM3: Llama's fields, and layers without rotation. Its code ignores pretraining_tp.
 absl::Status ReadSmolLm3(const ConfigFields& fields, ModelConfig& config);
 inline constexpr const char* kSmolLm3Fields[] = {"attention_bias", "mlp_bias", "no_rope_layers",

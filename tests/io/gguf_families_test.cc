@@ -1,11 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -43,9 +45,33 @@ struct FamilyCase {
   std::vector<std::pair<const char*, int64_t>> sizes = {};  // keys below the architecture
   std::vector<std::pair<const char*, float>> numbers = {};
   json config = json::object();  // replaces fields of the case's
+  // Changes a tensor to what the converter stores; null: the same.
+  void (*convert)(const std::string& name, Rows& rows) = nullptr;
 };
 
 void PrintTo(const FamilyCase& family, std::ostream* out) { *out << family.name; }
+
+/// As many key heads as value heads, whose order the converter then leaves alone: rows of the
+/// projection and channels of the convolution.
+constexpr int64_t kQwen35Channels = 2 * 4 * 12 + 4 * 20;
+
+void ConvertQwen35(const std::string& name, Rows& rows) {
+  if (name.ends_with("A_log")) {
+    for (float& value : rows.values) value = -std::exp(value);
+  }
+  if (name.ends_with("norm.weight") && !name.ends_with("linear_attn.norm.weight")) {
+    for (float& value : rows.values) value += 1.0f;
+  }
+  if (name.ends_with("conv1d.weight")) rows.shape = {rows.shape[0], rows.shape[2]};
+}
+
+constexpr std::string_view kOfExperts = ".experts.";
+
+/// False for experts in one tensor too.
+bool IsOfOneExpert(const std::string& name) {
+  const size_t at = name.find(kOfExperts);
+  return at != std::string::npos && std::isdigit(name[at + kOfExperts.size()]) != 0;
+}
 
 std::string GgufName(std::string name, const FamilyCase& family) {
   for (const auto& [from, to] : family.renamed) name = absl::StrReplaceAll(name, {{from, to}});
@@ -117,9 +143,14 @@ class GgufFamiliesTest : public testing::TestWithParam<FamilyCase> {
             1 << 20)
             .value();
     config_ = golden["config"];
-    config_.update(GetParam().config);
+    for (const auto& [name, value] : GetParam().config.items()) {
+      value.is_null() ? config_.erase(name) : (config_[name] = value, 0);
+    }
     for (const auto& [name, shape] : golden["tensors"].items()) {
-      const auto extents = shape.get<std::vector<int64_t>>();
+      auto extents = shape.get<std::vector<int64_t>>();
+      if (name.ends_with("in_proj_qkv.weight") || name.ends_with("conv1d.weight")) {
+        extents[0] = kQwen35Channels;
+      }
       tensors_[name] = {extents, GoldenWeights(name, extents)};
     }
   }
@@ -143,17 +174,20 @@ class GgufFamiliesTest : public testing::TestWithParam<FamilyCase> {
     std::map<std::string, std::vector<std::string>> sources;
     for (const auto& [name, rows] : tensors_) {
       std::string joined = name;
-      const size_t at = name.find(".experts.");
-      if (at != std::string::npos) joined.erase(at + 9, name.find('.', at + 9) - at - 8);
+      if (IsOfOneExpert(name)) {
+        const size_t at = name.find(kOfExperts) + kOfExperts.size();
+        joined.erase(at, name.find('.', at) - at + 1);
+      }
       sources[joined].push_back(name);
     }
     std::vector<GgufTensor> entries;
     std::string data;
     for (const auto& [joined, names] : sources) {
       GgufTensor entry = {GgufName(joined, family), {}, kF32, data.size()};
-      const bool are_experts = joined.find(".experts.") != std::string::npos;
+      const bool are_experts = IsOfOneExpert(names.front());
       for (const std::string& name : names) {
         Rows rows = tensors_[name];
+        if (family.convert != nullptr) family.convert(name, rows);
         entry.extents.assign(rows.shape.rbegin(), rows.shape.rend());
         const bool is_rotated = name.find("q_proj.weight") != std::string::npos ||
                                 name.find("k_proj.weight") != std::string::npos;
@@ -193,7 +227,9 @@ class GgufFamiliesTest : public testing::TestWithParam<FamilyCase> {
     add("block_count", config_["num_hidden_layers"]);
     add("context_length", config_["max_position_embeddings"]);
     add("embedding_length", config_["hidden_size"]);
-    add("feed_forward_length", config_.value("intermediate_size", 1));
+    if (config_.contains("intermediate_size")) {
+      add("feed_forward_length", config_["intermediate_size"]);
+    }
     add("attention.head_count", config_["num_attention_heads"]);
     add("attention.head_count_kv", config_["num_key_value_heads"]);
     add("attention.key_length", HeadDim());
@@ -245,8 +281,8 @@ TEST_P(GgufFamiliesTest, StatesAreThoseOfTheOriginal) {
 }
 
 TEST_P(GgufFamiliesTest, ExpertsMayBeInBlocks) {
-  if (!config_.contains("num_experts") && !config_.contains("num_local_experts")) {
-    GTEST_SKIP() << "no experts";
+  if (std::ranges::none_of(tensors_, [](const auto& t) { return IsOfOneExpert(t.first); })) {
+    GTEST_SKIP() << "no experts, or all in one tensor";
   }
   // A width that blocks can have.
   const bool is_only_width = config_["architectures"][0] == "OlmoeForCausalLM";
@@ -271,40 +307,66 @@ TEST_P(GgufFamiliesTest, ExpertsMayBeInBlocks) {
 
 INSTANTIATE_TEST_SUITE_P(
     Families, GgufFamiliesTest,
-    testing::Values(FamilyCase{.name = "qwen3_moe",
-                               .arch = "qwen3moe",
-                               .sizes = {{"expert_count", 7}, {"expert_used_count", 3}}},
-                    FamilyCase{.name = "qwen2_moe",
-                               .arch = "qwen2moe",
-                               .sizes = {{"expert_count", 7},
-                                         {"expert_used_count", 3},
-                                         {"expert_shared_feed_forward_length", 28}}},
-                    FamilyCase{.name = "olmoe",
-                               .arch = "olmoe",
-                               .sizes = {{"expert_count", 7}, {"expert_used_count", 3}}},
-                    FamilyCase{.name = "olmo2",
-                               .arch = "olmo2",
-                               .renamed = {{"post_attention_layernorm", "post_attention_norm"},
-                                           {"post_feedforward_layernorm", "post_ffw_norm"}}},
-                    FamilyCase{.name = "granite",
-                               .arch = "granite",
-                               .pairs_rows = true,
-                               .sizes = {{"rope.dimension_count", 8}},
-                               .numbers = {{"attention.scale", 0.25f},
-                                           {"embedding_scale", 1.5f},
-                                           {"residual_scale", 0.4f},
-                                           {"logit_scale", 8.0f}}},
-                    FamilyCase{
-                        .name = "smollm3",
-                        .arch = "smollm3",
-                        .pairs_rows = true,
-                        .config = {{"no_rope_layers", nullptr}, {"no_rope_layer_interval", 4}}},
-                    FamilyCase{.name = "glm4",
-                               .arch = "glm4",
-                               .renamed = {{"post_self_attn_layernorm", "post_attention_norm"},
-                                           {"post_mlp_layernorm", "post_ffw_norm"},
-                                           {"mlp.gate_up_proj", "ffn_up"}},
-                               .sizes = {{"rope.dimension_count", 8}}}),
+    testing::Values(
+        FamilyCase{.name = "qwen3_moe",
+                   .arch = "qwen3moe",
+                   .sizes = {{"expert_count", 7}, {"expert_used_count", 3}}},
+        FamilyCase{.name = "qwen2_moe",
+                   .arch = "qwen2moe",
+                   .sizes = {{"expert_count", 7},
+                             {"expert_used_count", 3},
+                             {"expert_shared_feed_forward_length", 28}}},
+        FamilyCase{.name = "qwen3_5_moe",
+                   .arch = "qwen35moe",
+                   .renamed = {{"post_attention_layernorm", "post_attention_norm"},
+                               {"linear_attn.in_proj_qkv", "attn_qkv"},
+                               {"linear_attn.in_proj_z", "attn_gate"},
+                               {"linear_attn.in_proj_a", "ssm_alpha"},
+                               {"linear_attn.in_proj_b", "ssm_beta"},
+                               {"linear_attn.conv1d", "ssm_conv1d"},
+                               {"linear_attn.norm", "ssm_norm"},
+                               {"linear_attn.out_proj", "ssm_out"},
+                               {"linear_attn.A_log", "ssm_a"},
+                               {"linear_attn.dt_bias", "ssm_dt.bias"},
+                               {"mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight"},
+                               {"mlp.experts.down_proj", "ffn_down_exps.weight"}},
+                   .sizes = {{"expert_count", 7},
+                             {"expert_used_count", 3},
+                             {"expert_shared_feed_forward_length", 28},
+                             {"rope.dimension_count", 4},
+                             {"full_attention_interval", 4},
+                             {"ssm.conv_kernel", 4},
+                             {"ssm.state_size", 12},
+                             {"ssm.group_count", 4},
+                             {"ssm.time_step_rank", 4},
+                             {"ssm.inner_size", 80}},
+                   .config = {{"linear_num_key_heads", 4}, {"intermediate_size", nullptr}},
+                   .convert = ConvertQwen35},
+        FamilyCase{.name = "olmoe",
+                   .arch = "olmoe",
+                   .sizes = {{"expert_count", 7}, {"expert_used_count", 3}}},
+        FamilyCase{.name = "olmo2",
+                   .arch = "olmo2",
+                   .renamed = {{"post_attention_layernorm", "post_attention_norm"},
+                               {"post_feedforward_layernorm", "post_ffw_norm"}}},
+        FamilyCase{.name = "granite",
+                   .arch = "granite",
+                   .pairs_rows = true,
+                   .sizes = {{"rope.dimension_count", 8}},
+                   .numbers = {{"attention.scale", 0.25f},
+                               {"embedding_scale", 1.5f},
+                               {"residual_scale", 0.4f},
+                               {"logit_scale", 8.0f}}},
+        FamilyCase{.name = "smollm3",
+                   .arch = "smollm3",
+                   .pairs_rows = true,
+                   .config = {{"no_rope_layers", nullptr}, {"no_rope_layer_interval", 4}}},
+        FamilyCase{.name = "glm4",
+                   .arch = "glm4",
+                   .renamed = {{"post_self_attn_layernorm", "post_attention_norm"},
+                               {"post_mlp_layernorm", "post_ffw_norm"},
+                               {"mlp.gate_up_proj", "ffn_up"}},
+                   .sizes = {{"rope.dimension_count", 8}}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -144,6 +144,18 @@ FAMILIES = {
         ),
     ),
     "granite": ("granite", ROPES["default"][0], GRANITE),
+    "granite4": (
+        "granitemoehybrid",
+        ROPES["default"][0],
+        dict(
+            GRANITE,
+            num_local_experts=0,
+            layer_types=["full_attention"] * 2,
+            shared_intermediate_size=40,
+            position_embedding_type="rope",
+            mamba_n_heads=4,
+        ),
+    ),
     "olmo2": ("olmo2", ROPES["default"][0], {}),
     "olmo3": ("olmo3", OLMO3_ROPE, dict(num_hidden_layers=4, sliding_window=9)),
     "smollm3": (

@@ -243,7 +243,8 @@ TEST_F(ConfigTest, LongRopeLimitsContextToItsOriginalLength) {
   EXPECT_EQ(phi->rotary_dim, 6);
   EXPECT_THAT(phi->rope_scaling.short_factors, ElementsAre(1, 2, 3.5));
   EXPECT_NEAR(phi->rope_scaling.attention_factor, std::sqrt(1.5), 1e-12);  // 4 times as long
-  EXPECT_TRUE(phi->fused_qkv && phi->fused_gate_up);
+  EXPECT_TRUE(phi->fused_qkv);
+  EXPECT_STREQ(phi->mlp.gate_up, "gate_up_proj");
   EXPECT_THAT(phi->windows, ElementsAre(40, 40));
   EXPECT_THAT(ReadWith(R"({"architectures": ["Phi3ForCausalLM"]})")->windows, IsEmpty());
 }
@@ -279,6 +280,32 @@ TEST_F(ConfigTest, GraniteHasMultipliers) {
   EXPECT_EQ(granite->residual_scale, 0.22);
   EXPECT_EQ(granite->logit_scale, 0.125);
   EXPECT_FALSE(granite->rounds_embedding_scale);
+}
+
+TEST_F(ConfigTest, Granite4MayNotHaveMambaLayersOrExperts) {
+  const auto with = [&](const char* patch) {
+    json config = GoodConfig();
+    config.update(json::parse(R"({"architectures": ["GraniteMoeHybridForCausalLM"],
+        "layer_types": ["attention", "full_attention"], "num_local_experts": 0,
+        "shared_intermediate_size": 48, "position_embedding_type": "rope"})"));
+    config.update(json::parse(patch));
+    return Read(config.dump());
+  };
+  ASSERT_TRUE(with("{}").ok()) << with("{}").status();
+  EXPECT_EQ(with("{}")->intermediate, 48);
+  EXPECT_THAT(with("{}")->unrotated, ElementsAre(false, false));
+  EXPECT_THAT(with(R"({"position_embedding_type": "nope"})")->unrotated, ElementsAre(true, true));
+  for (const auto& [patch, message] : {
+           std::pair{R"({"layer_types": ["mamba", "attention"]})", "layer_types = \"mamba\""},
+           std::pair{R"({"layer_types": null})", "layer_types = null"},
+           std::pair{R"({"num_local_experts": 62})", "num_local_experts = 62"},
+           std::pair{R"({"num_local_experts": null})", "num_local_experts = null"},
+           std::pair{R"({"position_embedding_type": "alibi"})", "type = \"alibi\""},
+       }) {
+    const absl::Status status = with(patch).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
 }
 
 TEST_F(ConfigTest, SmolLm3LeavesLayersUnrotated) {
