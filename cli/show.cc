@@ -25,6 +25,8 @@
 #include "model/checkpoint/config.h"
 #include "model/checkpoint/generation_config.h"
 #include "model/kv_cache.h"
+#include "model/mtp_model.h"
+#include "model/sequence_state.h"
 #include "nlohmann/json.hpp"
 #include "serve/fastchat/frame.h"
 #include "text/chat/chat_template.h"
@@ -45,6 +47,7 @@ struct Facts {
   std::optional<EncodingFacts> encoding;  // set only for an encoder
   std::optional<ScoreFacts> scores;       // set only for a decoder that scores texts
   std::unique_ptr<Tokenizer> tokenizer;
+  bool has_mtp = false;  // an MTP layer for the model itself
   bool has_chat_template = false;
   std::string fallback_template;  // conversation template, if there is no chat template
   std::string fastchat_template;  // FastchatFrame::origin; empty: none
@@ -131,6 +134,7 @@ absl::StatusOr<Facts> ReadFacts(const std::string& name, const ModelSource& sour
     SHORTLIST_RETURN_IF_ERROR(
         Note(ReadGenerationConfig(source, config->vocab_size).status(), facts));
     facts.config = *config;
+    facts.has_mtp = !config->is_eagle && MtpModel::IsIn(source);
     const absl::StatusOr<WeightFiles> weights = source.OpenWeights();
     SHORTLIST_RETURN_IF_ERROR(Note(weights.status(), facts));
     if (weights.ok()) SHORTLIST_RETURN_IF_ERROR(ReadDType(*weights, facts));
@@ -237,6 +241,8 @@ nlohmann::ordered_json ToJson(const Facts& facts) {
     json["weight_bytes_int8"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt8);
     json["weight_bytes_int4"] = WeightBytes(*facts.config, *facts.dtype, DType::kInt4);
     json["kv_bytes_per_1024_tokens"] = KvBytes(*facts.config, *facts.dtype);
+    json["state_bytes_per_request"] = SequenceState::Bytes(*facts.config);
+    json["has_mtp"] = facts.has_mtp;
   }
   if (facts.tokenizer) {
     json["tokenizer"] = {{"kind", facts.tokenizer->kind()},
@@ -310,6 +316,13 @@ std::vector<std::pair<std::string, std::string>> ToLines(const Facts& facts) {
                            " with --dtype ", DTypeName(*facts.dtype)));
     lines.emplace_back("KV cache", absl::StrCat(FormatBytes(KvBytes(c, *facts.dtype)), " for ",
                                                 kKvTokens, " tokens"));
+    if (c.num_recurrent_layers() > 0) {
+      lines.emplace_back(
+          "state", absl::StrCat(FormatBytes(SequenceState::Bytes(c)), " for a running request, ",
+                                FormatBytes(SequenceState::PendingBytes(c)),
+                                " for each of its drafted tokens"));
+    }
+    if (facts.has_mtp) lines.emplace_back("MTP layer", "drafts with --draft mtp");
   }
   if (facts.tokenizer) {
     const int64_t num_rowless =

@@ -40,6 +40,11 @@ absl::StatusOr<std::unique_ptr<ModelDrafter>> ModelDrafter::Create(
         absl::StrCat("the draft model has ", model.config().vocab_size,
                      " embedding rows, fewer than the target's ", emit_size, " tokens"));
   }
+  if (model.state_bytes() > 0) {
+    return absl::UnimplementedError(
+        "a model with recurrent layers as a draft is not supported; as a target, it can draft by "
+        "its own MTP layer");
+  }
   SHORTLIST_ASSIGN_OR_RETURN(PrunedHead head,
                              CreateHead(model.head_weight(), emit_size, pool, device.get()));
   SHORTLIST_ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, model.NewExecutor(num_slots));

@@ -19,8 +19,9 @@ class ModelDrafter final : public ChainDrafter {
  public:
   /// `model` must outlive this object and share the target's token ids (the caller compares
   /// tokenizer fingerprints). num_slots, emit_size: same as the engine's. Returns
-  /// FailedPrecondition with both sizes if the model has fewer than emit_size embedding rows. rows:
-  /// the model's head on the device that scores it; null: the CPU.
+  /// FailedPrecondition with both sizes if the model has fewer than emit_size embedding rows, and
+  /// Unimplemented for a model with recurrent layers. device: the model's head where it is scored;
+  /// null: the CPU.
   static absl::StatusOr<std::unique_ptr<ModelDrafter>> Create(
       CausalModel& model, int64_t num_slots, int64_t emit_size, ThreadPool& pool,
       std::shared_ptr<const HeadOnDevice> device = nullptr);

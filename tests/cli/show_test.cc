@@ -19,6 +19,7 @@
 #include "tests/runtime/tiny_encoder.h"
 #include "tests/support/checkpoint_writer.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_hybrid.h"
 #include "tests/support/tiny_llama.h"
 
 namespace shortlist {
@@ -53,6 +54,23 @@ void SetConfig(const std::string& dir, const std::string& key, const nlohmann::j
   nlohmann::json config = nlohmann::json::parse(in);
   config[key] = value;
   std::ofstream(dir + "/config.json") << config.dump();
+}
+
+TEST(ShowTest, RecurrentLayersHaveStates) {
+  const TempDir dir;
+  ASSERT_TRUE(WriteTinyHybrid(dir.Join("m"), /*seed=*/1).ok());
+  const nlohmann::json shown = ShowJson(dir.Join("m"));
+  int64_t num_elements = 0;
+  for (const auto& [name, entry] :
+       OpenSafetensors(dir.Join("m") + "/model.safetensors")->entries()) {
+    if (!name.starts_with("mtp.")) num_elements += entry.num_elements;
+  }
+  EXPECT_EQ(shown["parameters"], num_elements);
+  EXPECT_EQ(shown["has_mtp"], true);
+  // 2 of 4 layers attend, with 2 heads of 8 of keys and values in f32.
+  EXPECT_EQ(shown["kv_bytes_per_1024_tokens"], 1024 * 2 * 2 * 2 * 8 * 4);
+  // The others: 4 heads of [8, 20], padded to 32 columns, and 3 tokens of 2 * 16 + 80 channels.
+  EXPECT_EQ(shown["state_bytes_per_request"], 2 * 4 * (4 * 8 * 32 + 3 * 112));
 }
 
 TEST(ShowTest, ParametersMatchFile) {

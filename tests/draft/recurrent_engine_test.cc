@@ -13,6 +13,7 @@
 
 #include "draft/eagle_drafter.h"
 #include "draft/engine.h"
+#include "draft/model_drafter.h"
 #include "model/decoder.h"
 #include "model/mtp_model.h"
 #include "tests/draft/pair.h"
@@ -133,6 +134,11 @@ TEST_F(RecurrentEngineTest, OutputEqualsPlainDecoding) {
     EXPECT_GT(num_accepted_, 20);
     EXPECT_GT(num_drafted_ - num_accepted_, 100);
   }
+}
+
+TEST_F(RecurrentEngineTest, ADraftModelHasNoRecurrentLayers) {
+  const auto drafter = ModelDrafter::Create(*target_, kRequests * kLaneLen, kNumIds, pool_);
+  EXPECT_EQ(drafter.status().code(), absl::StatusCode::kUnimplemented) << drafter.status();
 }
 
 TEST_F(RecurrentEngineTest, AnotherSequenceResumesWhereOneEnded) {
