@@ -31,6 +31,15 @@ void CheckBounds(const ModelConfig& config) {
   SHORTLIST_CHECK(std::isfinite(config.rope_scaling.attention_factor));
   SHORTLIST_CHECK(config.windows.empty() ||
                   static_cast<int64_t>(config.windows.size()) == config.num_layers);
+  SHORTLIST_CHECK(config.unrotated.empty() ||
+                  static_cast<int64_t>(config.unrotated.size()) == config.num_layers);
+  SHORTLIST_CHECK(config.rotary_dim >= 2 && config.rotary_dim <= config.head_dim);
+  SHORTLIST_CHECK(std::isfinite(config.logit_scale) && config.logit_scale > 0);
+  const ExpertShape& experts = config.experts;
+  SHORTLIST_CHECK(experts.layers.empty() ||
+                  static_cast<int64_t>(experts.layers.size()) == config.num_layers);
+  SHORTLIST_CHECK(experts.num_used >= 0 && experts.num_used <= experts.num_experts);
+  SHORTLIST_CHECK(experts.num_experts == 0 || experts.intermediate > 0);
   SHORTLIST_CHECK(config.packing.group_size >= 0);
   for (const int32_t id : config.eos_token_ids) {
     SHORTLIST_CHECK(id >= 0 && id < config.vocab_size);
