@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -225,6 +227,33 @@ TEST_F(ExpertsTest, NanInARouterIsNamed) {
   tensors_[name] = MakeTensor(name, {7, 64}, values, DType::kF32);
   ExpectRefused(absl::StatusCode::kInvalidArgument,
                 AllOf(HasSubstr(name), HasSubstr("NaN or infinite")));
+}
+
+TEST_F(ExpertsTest, MutatedFilesGiveErrorsOrModels) {
+  constexpr unsigned kSeed = 7;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937 random(kSeed);
+  ASSERT_TRUE(Load().ok());
+  int num_refused = 0;
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    const std::string path = dir_.Join(name);
+    const std::string whole = *ReadFile(path, int64_t{1} << 24);
+    // The header of the weights is in the first part.
+    const size_t reach = std::min<size_t>(whole.size(), 4000);
+    for (int i = 0; i < 100; ++i) {
+      std::string mutated = whole;
+      for (int n = 0; n <= i % 3; ++n) {
+        mutated[random() % reach] = static_cast<char>(random() % 256);
+      }
+      ASSERT_TRUE(WriteFileAtomically(path, mutated).ok());
+      const absl::Status status =
+          Decoder::Load(ModelSource::OfDirectory(dir_.path()), DType::kF32, pool_).status();
+      EXPECT_FALSE(absl::IsInternal(status)) << status;
+      num_refused += status.ok() ? 0 : 1;
+    }
+    ASSERT_TRUE(WriteFileAtomically(path, whole).ok());
+  }
+  EXPECT_GT(num_refused, 50);
 }
 
 TEST_F(ExpertsTest, DenseLayerHasNoExperts) {
