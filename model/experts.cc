@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,39 +33,63 @@ absl::StatusOr<PackedLinear> LoadRouter(Checkpoint& checkpoint, const std::strin
   return PackRows(checkpoint, {&rows, 1}, config.hidden, dtype, pool);
 }
 
-/// Names the experts' parts of the stacked tensor `name` if there is one. parts: names of those of
-/// each expert, which have `num_rows` rows of `num_columns` each.
-absl::Status SplitByExpert(Checkpoint& checkpoint, const std::string& prefix, const char* name,
-                           std::initializer_list<const char*> parts, int64_t num_experts,
-                           int64_t num_rows, int64_t num_columns) {
-  const std::string stacked = absl::StrCat(prefix, name);
-  if (!checkpoint.Contains(stacked)) return absl::OkStatus();
-  std::vector<WeightFiles::Rows> rows;
-  for (int64_t expert = 0; expert < num_experts; ++expert) {
-    for (const char* part : parts) {
-      rows.push_back({absl::StrCat(prefix, expert, ".", part, ".weight"), num_rows});
-    }
-  }
-  const int64_t expert_rows = num_rows * static_cast<int64_t>(parts.size());
-  return checkpoint.Split(stacked, {num_experts, expert_rows, num_columns}, rows);
-}
+/// Gives parts of experts the names that Mlp::Load reads.
+class Renamer {
+ public:
+  Renamer(Checkpoint& checkpoint, const std::string& prefix, const ModelConfig& config)
+      : checkpoint_(checkpoint), prefix_(prefix), config_(config) {}
 
-absl::Status SplitStacked(Checkpoint& checkpoint, const std::string& prefix,
-                          const ModelConfig& config) {
-  const ExpertShape& shape = config.experts;
-  const auto split = [&](const char* name, std::initializer_list<const char*> parts,
-                         int64_t num_rows, int64_t num_columns) {
-    return SplitByExpert(checkpoint, prefix, name, parts, shape.num_experts, num_rows, num_columns);
-  };
-  const int64_t width = shape.intermediate;
-  for (const char* const both : {"gate_up_proj", "gate_up_proj.weight"}) {
-    SHORTLIST_RETURN_IF_ERROR(split(both, {"gate_proj", "up_proj"}, width, config.hidden));
+  absl::Status Rename() {
+    const ExpertNames& names = config_.experts.names;
+    const int64_t width = config_.experts.intermediate, hidden = config_.hidden;
+    const ExpertNames standard;
+    for (const char* const kind : {"", ".weight"}) {  // GGUF's names end with it
+      SHORTLIST_RETURN_IF_ERROR(SplitStacked(absl::StrCat(names.gate_up, kind),
+                                             {standard.parts[0], standard.parts[1]}, width,
+                                             hidden));
+      SHORTLIST_RETURN_IF_ERROR(
+          SplitStacked(absl::StrCat(names.down, kind), {standard.parts[2]}, hidden, width));
+    }
+    SHORTLIST_RETURN_IF_ERROR(
+        SplitStacked("experts.gate_proj.weight", {standard.parts[0]}, width, hidden));
+    SHORTLIST_RETURN_IF_ERROR(
+        SplitStacked("experts.up_proj.weight", {standard.parts[1]}, width, hidden));
+    for (int i = 0; i < 3; ++i) {
+      if (std::string_view(names.parts[i]) == standard.parts[i]) continue;
+      const int64_t num_rows = i == 2 ? hidden : width, num_columns = i == 2 ? width : hidden;
+      for (int64_t expert = 0; expert < config_.experts.num_experts; ++expert) {
+        const WeightFiles::Rows rows = {PartName(expert, standard.parts[i]), num_rows};
+        SHORTLIST_RETURN_IF_ERROR(checkpoint_.Split(PartName(expert, names.parts[i]),
+                                                    {num_rows, num_columns}, {&rows, 1}));
+      }
+    }
+    return absl::OkStatus();
   }
-  SHORTLIST_RETURN_IF_ERROR(split("down_proj", {"down_proj"}, config.hidden, width));
-  SHORTLIST_RETURN_IF_ERROR(split("gate_proj.weight", {"gate_proj"}, width, config.hidden));
-  SHORTLIST_RETURN_IF_ERROR(split("up_proj.weight", {"up_proj"}, width, config.hidden));
-  return split("down_proj.weight", {"down_proj"}, config.hidden, width);
-}
+
+ private:
+  std::string PartName(int64_t expert, const char* part) const {
+    return absl::StrCat(prefix_, "experts.", expert, ".", part, ".weight");
+  }
+
+  /// Splits the tensor `name`, if there is one, into `parts` of each expert, which have `num_rows`
+  /// rows of `num_columns` each.
+  absl::Status SplitStacked(const std::string& name, std::initializer_list<const char*> parts,
+                            int64_t num_rows, int64_t num_columns) {
+    const std::string stacked = absl::StrCat(prefix_, name);
+    if (!checkpoint_.Contains(stacked)) return absl::OkStatus();
+    const int64_t num_experts = config_.experts.num_experts;
+    std::vector<WeightFiles::Rows> rows;
+    for (int64_t expert = 0; expert < num_experts; ++expert) {
+      for (const char* part : parts) rows.push_back({PartName(expert, part), num_rows});
+    }
+    const int64_t expert_rows = num_rows * static_cast<int64_t>(parts.size());
+    return checkpoint_.Split(stacked, {num_experts, expert_rows, num_columns}, rows);
+  }
+
+  Checkpoint& checkpoint_;
+  const std::string& prefix_;
+  const ModelConfig& config_;
+};
 
 }  // namespace
 
@@ -116,13 +141,13 @@ absl::StatusOr<Experts> Experts::Load(Checkpoint& checkpoint, const std::string&
   const ExpertShape& shape = config.experts;
   Experts experts;
   SHORTLIST_ASSIGN_OR_RETURN(experts.router_,
-                             LoadRouter(checkpoint, absl::StrCat(prefix, "gate.weight"),
+                             LoadRouter(checkpoint, absl::StrCat(prefix, shape.names.router),
                                         shape.num_experts, config, dtype, pool));
-  const std::string of_experts = absl::StrCat(prefix, "experts.");
-  SHORTLIST_RETURN_IF_ERROR(SplitStacked(checkpoint, of_experts, config));
+  SHORTLIST_RETURN_IF_ERROR(Renamer(checkpoint, prefix, config).Rename());
   for (int64_t i = 0; i < shape.num_experts; ++i) {
-    SHORTLIST_ASSIGN_OR_RETURN(Mlp expert, Mlp::Load(checkpoint, absl::StrCat(of_experts, i, "."),
-                                                     config, shape.intermediate, dtype, pool));
+    SHORTLIST_ASSIGN_OR_RETURN(
+        Mlp expert, Mlp::Load(checkpoint, absl::StrCat(prefix, "experts.", i, "."), config,
+                              shape.intermediate, dtype, pool));
     experts.experts_.push_back(std::move(expert));
   }
   if (shape.shared_intermediate == 0) return experts;

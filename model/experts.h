@@ -42,10 +42,10 @@ Routing Route(const ExpertShape& shape, const float* logits, int64_t num_tokens)
 /// Immutable after Load.
 class Experts {
  public:
-  /// Reads `prefix` + "gate.weight" (the router), and the experts in one of the layouts that
-  /// Hugging Face's files have: "experts.3.gate_proj.weight" and so on, or stacked
-  /// "experts.gate_up_proj" [num_experts, 2 * intermediate, hidden] and "experts.down_proj". GGUF
-  /// files stack "experts.gate_proj.weight" and "experts.up_proj.weight" too. `dtype` may be a
+  /// Reads the router and the experts (ExpertNames) in one of the layouts that Hugging Face's files
+  /// have: `prefix` + "experts.3.gate_proj.weight" and so on, or stacked "experts.gate_up_proj"
+  /// [num_experts, 2 * intermediate, hidden] and "experts.down_proj". GGUF files stack
+  /// "experts.gate_proj.weight" and "experts.up_proj.weight" too. `dtype` may be a
   /// quantised type; the router keeps its stored type then. Errors and exceptions are those of
   /// Checkpoint::Load and Checkpoint::Split.
   static absl::StatusOr<Experts> Load(Checkpoint& checkpoint, const std::string& prefix,

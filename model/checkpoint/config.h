@@ -52,6 +52,16 @@ struct MlpNames {
   const char* down = "down_proj";
 };
 
+/// Names in a checkpoint of a mixture of experts, below the prefix of MlpNames.
+struct ExpertNames {
+  const char* router = "gate.weight";
+  // All experts in one tensor, with gate and up layers as one.
+  const char* gate_up = "experts.gate_up_proj";
+  const char* down = "experts.down_proj";
+  // One by one, below "experts.3." and so on: gate, up and down layer.
+  const char* parts[3] = {"gate_proj", "up_proj", "down_proj"};
+};
+
 /// A mixture of experts in place of a layer's MLP.
 struct ExpertShape {
   int64_t num_experts = 0;          // 0: no layer has experts
@@ -60,6 +70,7 @@ struct ExpertShape {
   bool normalises = false;          // the weights of a token's experts are divided by their sum
   int64_t shared_intermediate = 0;  // of the expert that all tokens use; 0: there is none
   std::vector<bool> layers;         // [num_layers]: those with experts; empty: none
+  ExpertNames names;
 };
 
 /// The fields of config.json that a decoder needs, every value checked against its bounds.

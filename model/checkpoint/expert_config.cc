@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "io/quote.h"
+#include "model/checkpoint/family_fields.h"
 #include "model/checkpoint/qwen3_5_config.h"
 #include "nlohmann/json.hpp"
 
@@ -85,6 +86,23 @@ absl::Status ReadOlmoe(const ConfigFields& fields, ModelConfig& config) {
   SHORTLIST_RETURN_IF_ERROR(ReadShape(fields, "intermediate_size", config.experts));
   SHORTLIST_ASSIGN_OR_RETURN(config.experts.normalises, fields.Bool("norm_topk_prob", false));
   config.experts.layers.assign(static_cast<size_t>(config.num_layers), true);
+  return absl::OkStatus();
+}
+
+absl::Status ReadMixtral(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_RETURN_IF_ERROR(ReadOlmoe(fields, config));
+  config.experts.normalises = true;
+  config.experts.names = {.parts = {"w1", "w3", "w2"}};
+  return absl::OkStatus();
+}
+
+absl::Status ReadGraniteMoe(const ConfigFields& fields, ModelConfig& config) {
+  SHORTLIST_RETURN_IF_ERROR(ReadGranite(fields, config));
+  SHORTLIST_RETURN_IF_ERROR(ReadOlmoe(fields, config));
+  config.experts.normalises = true;
+  config.experts.names = {.router = "router.layer.weight",
+                          .gate_up = "input_linear.weight",
+                          .down = "output_linear.weight"};
   return absl::OkStatus();
 }
 

@@ -19,6 +19,12 @@ absl::Status ReadQwen2Moe(const ConfigFields& fields, ModelConfig& config);
 /// OLMoE: all layers; intermediate_size is the experts'.
 absl::Status ReadOlmoe(const ConfigFields& fields, ModelConfig& config);
 
+/// Mixtral: the same. Weights are always normalised.
+absl::Status ReadMixtral(const ConfigFields& fields, ModelConfig& config);
+
+/// Granite 3 with experts: the same, and Granite's multipliers.
+absl::Status ReadGraniteMoe(const ConfigFields& fields, ModelConfig& config);
+
 /// Qwen3.5-MoE: all layers, with a shared expert; weights of experts are always normalised. The
 /// rest is Qwen3.5's (ReadQwen35).
 absl::Status ReadQwen35Moe(const ConfigFields& fields, ModelConfig& config);

@@ -38,6 +38,7 @@ constexpr NormNames kGlm4Norms = {
 };
 
 constexpr MlpNames kFusedMlp = {.gate_up = "gate_up_proj"};
+constexpr MlpNames kBlockSparseMoe = {.prefix = "block_sparse_moe."};
 constexpr MlpNames kGraniteHybridMlp = {
     .prefix = "shared_mlp.", .gate_up = "input_linear", .down = "output_linear"};
 
@@ -261,6 +262,26 @@ constexpr std::array kFamilies = {
         .norms_all_heads = true,
         .read = ReadOlmoe,
         .fields = kExpertFields,
+    },
+    Family{
+        .name = "Mixtral",
+        .architecture = "MixtralForCausalLM",
+        .model_type = "mixtral",
+        .has_default_kv_heads = true,
+        .mlp = kBlockSparseMoe,
+        .windows = WindowRule::kAll,
+        .default_window = 0,
+        .read = ReadMixtral,
+        .fields = kExpertFields,
+    },
+    Family{
+        .name = "Granite 3 with experts",
+        .architecture = "GraniteMoeForCausalLM",
+        .model_type = "granitemoe",
+        .has_default_kv_heads = true,
+        .mlp = kBlockSparseMoe,
+        .read = ReadGraniteMoe,
+        .fields = kGraniteHybridFields,
     },
     Family{
         .name = "Gemma",

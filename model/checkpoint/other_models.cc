@@ -41,7 +41,6 @@ constexpr Known kKnown[] = {
     {"gemma3n", "Gemma 3n, whose layers have several residual streams"},
     {"gemma4", "Gemma 4, whose layers share keys and values"},
     {"gptoss", "gpt-oss, whose attention has sinks and whose experts are stored in MXFP4"},
-    {"mixtral", "Mixtral, whose experts have other names"},
     {"deepseek", "DeepSeek, whose attention is MLA"},
     {"glm4moe", "GLM-4.5 to 4.7, whose router chooses by sigmoids and a bias"},
     {"llama4", "Llama 4, whose attention is cut into chunks"},

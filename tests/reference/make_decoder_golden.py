@@ -118,6 +118,7 @@ GRANITE = dict(
     logits_scaling=8.0,
 )
 EXPERTS = dict(num_experts=7, num_experts_per_tok=3, moe_intermediate_size=20)
+SPARSE = dict(num_local_experts=7, num_experts_per_tok=3, intermediate_size=20)
 QWEN3_MOE = EXPERTS | dict(head_dim=12, norm_topk_prob=True)
 OLMO3_ROPE = dict(
     full_attention=dict(YARN, rope_theta=1000.0),
@@ -256,6 +257,25 @@ def by_expert(key, parameter):
     }
 
 
+def as_mixtral(key, parameter):
+    """Stores Mixtral's experts one by one, under the names of its files."""
+    parts = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+    stored = {}
+    for name, values in by_expert(key, parameter).items():
+        for part, short in parts.items():
+            name = name.replace(part, short) if ".experts." in name else name
+        stored[name.replace(".mlp.", ".block_sparse_moe.")] = values
+    return stored
+
+
+def as_granite_moe(key, parameter):
+    """Stores stacked experts under the names of Granite's files."""
+    for name, short in {"experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight",
+                        "router.weight": "router.layer.weight"}.items():  # fmt: skip
+        key = key.replace(name, short)
+    return {key: parameter}
+
+
 def make_case(name, model_type, rope, overrides, edit=None, stored_as=as_one):
     if len(sys.argv) > 1 and name not in sys.argv[1:]:
         return
@@ -345,6 +365,8 @@ if __name__ == "__main__":
             norm_topk_prob=False,
         ),
     )
+    make_case("mixtral", "mixtral", ROPES["default"][0], SPARSE | dict(sliding_window=20), stored_as=as_mixtral)
+    make_case("granite_moe", "granitemoe", ROPES["default"][0], GRANITE | SPARSE, stored_as=as_granite_moe)
     make_case(
         "qwen2_moe",
         "qwen2_moe",
