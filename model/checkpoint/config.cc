@@ -183,7 +183,9 @@ absl::StatusOr<ModelConfig> ParseModelConfig(const json& object, const std::stri
   if (family->read != nullptr) SHORTLIST_RETURN_IF_ERROR(family->read(fields, config));
   constexpr char kTied[] = "tie_word_embeddings";
   SHORTLIST_ASSIGN_OR_RETURN(const bool whole_is_tied, whole.Bool(kTied, family->is_tied));
-  SHORTLIST_ASSIGN_OR_RETURN(config.tie_word_embeddings, fields.Bool(kTied, whole_is_tied));
+  SHORTLIST_ASSIGN_OR_RETURN(const bool text_is_tied, fields.Bool(kTied, whole_is_tied));
+  // A model of texts and pictures may say both: LoadHead looks for the tensor.
+  config.tie_word_embeddings = whole_is_tied || text_is_tied;
   // The original EAGLE-1 code gives fc a bias unless the configuration disables it.
   SHORTLIST_ASSIGN_OR_RETURN(config.fc_bias, fields.Bool("bias", true));
   SHORTLIST_ASSIGN_OR_RETURN(config.checkpoint_dtype, whole.StoredDType());

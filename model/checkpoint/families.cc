@@ -44,7 +44,9 @@ constexpr MlpNames kGraniteHybridMlp = {
 
 /// Models of texts and pictures. The family of their text model is that of text_config's
 /// model_type.
-constexpr const char* kWithPictures[] = {"Mistral3ForConditionalGeneration"};
+constexpr const char* kWithPictures[] = {"Mistral3ForConditionalGeneration",
+                                         "Qwen3_5ForConditionalGeneration",
+                                         "Qwen3_5MoeForConditionalGeneration"};
 
 constexpr std::array kFamilies = {
     Family{

@@ -209,17 +209,28 @@ def as_old_export(stored):
     stored["rope_theta"] = stored["rope_scaling"].pop("rope_theta")
 
 
-def as_text_of_mistral3(stored):
-    """Nests the configuration as in a model of texts and pictures."""
+def as_text_of(stored, architecture, model_type):
     text = dict(stored)
     text.pop("architectures")
     stored.clear()
     stored.update(
-        architectures=["Mistral3ForConditionalGeneration"],
-        model_type="mistral3",
+        architectures=[architecture],
+        model_type=model_type,
         text_config=text,
         vision_config=dict(model_type="pixtral"),
     )
+
+
+def as_text_of_mistral3(stored):
+    """Nests the configuration as in a model of texts and pictures."""
+    as_text_of(stored, "Mistral3ForConditionalGeneration", "mistral3")
+
+
+def as_text_of_qwen3_5(stored):
+    as_text_of(stored, "Qwen3_5ForConditionalGeneration", "qwen3_5")
+    # As in files of small models.
+    stored["tie_word_embeddings"] = True
+    stored["text_config"].pop("tie_word_embeddings")
 
 
 def decode(model, prompt):
@@ -276,7 +287,7 @@ def as_granite_moe(key, parameter):
     return {key: parameter}
 
 
-def make_case(name, model_type, rope, overrides, edit=None, stored_as=as_one):
+def make_case(name, model_type, rope, overrides, edit=None, stored_as=as_one, ignored=None):
     if len(sys.argv) > 1 and name not in sys.argv[1:]:
         return
     by_type = "full_attention" in rope
@@ -313,7 +324,7 @@ def make_case(name, model_type, rope, overrides, edit=None, stored_as=as_one):
         edit(stored)
     golden = dict(
         config=stored,
-        tensors=shapes,
+        tensors=shapes | (ignored or {}),
         prompt_ids=prompt,
         greedy_ids=greedy,
         logits_every=LOGITS_EVERY,
@@ -351,6 +362,16 @@ if __name__ == "__main__":
         dict(head_dim=12),
         as_text_of_mistral3,
         lambda key, parameter: {"language_model." + key: parameter},
+        {"vision_tower.patch_conv.weight": [2, 3], "multi_modal_projector.linear_1.weight": [2, 2]},
+    )
+    make_case(
+        "qwen3_5_with_pictures",
+        "qwen3_5_text",
+        ROPES["default"][0],
+        QWEN3_5 | dict(num_hidden_layers=2, full_attention_interval=2, tie_word_embeddings=True),
+        as_text_of_qwen3_5,
+        lambda key, parameter: {key.replace("model.", "model.language_model.", 1): parameter},
+        {"model.visual.patch_embed.proj.weight": [2, 3]},
     )
     make_case("qwen3_moe", "qwen3_moe", ROPES["default"][0], QWEN3_MOE, stored_as=by_expert)
     make_case(
