@@ -60,9 +60,10 @@ TEST(ShowTest, RecurrentLayersHaveStates) {
   const TempDir dir;
   ASSERT_TRUE(WriteTinyHybrid(dir.Join("m"), /*seed=*/1).ok());
   const nlohmann::json shown = ShowJson(dir.Join("m"));
+  const absl::StatusOr<TensorFile> file = OpenSafetensors(dir.Join("m") + "/model.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
   int64_t num_elements = 0;
-  for (const auto& [name, entry] :
-       OpenSafetensors(dir.Join("m") + "/model.safetensors")->entries()) {
+  for (const auto& [name, entry] : file->entries()) {
     if (!name.starts_with("mtp.")) num_elements += entry.num_elements;
   }
   EXPECT_EQ(shown["parameters"], num_elements);
