@@ -84,3 +84,42 @@ greedily, half at temperatures 0.6 to 1), the rest of the corpora below. On gree
 {rates} of the tokens at depth 1, 2, ... are accepted where all before them were.
 
 {DATA}"""
+
+
+def hybrid_card(facts):
+    found = facts["acceptance"]
+    rates, fresh = (" | ".join(f"{rate:.0%}" for rate in found[which]) for which in ("all", "fresh"))
+    losses = "\n".join(f"| {name} | {loss:.3f} |" for name, loss in facts["losses"].items())
+    return f"""# Demo hybrid
+
+A Qwen3.5 in a tiny shape, {facts['parameters'] / 1e6:.1f} M parameters: three layers with gated delta nets, one with attention, a tied head of
+16,384 rows; and its layer for multi-token prediction (MTP, `mtp.*`, {facts['mtp_parameters'] / 1e6:.1f} M parameters), which drafts for it. The
+tokenizer is a copy of `../target`'s.
+
+Row i of the MTP layer takes the embedding of t_i+1 and the state m_i: the target's feature after its final norm in the
+first step, the layer's own output after `mtp.norm` in every later one. Embedding and head are the target's.
+
+Trained by `scripts/train_demo/hybrid.py`, seed {facts['seed']}, on {facts['device']}, PyTorch {facts['torch']}, transformers' network in
+f32 with products in bf16: Muon for the matrices of the layers, AdamW for the rest.
+
+1. The target: {facts['tokens'] / 1e6:.1f} M tokens from {facts['num_rows']:,} rows of 256, {facts['samples']:,} of them written by `../target` (half greedily, half at
+   temperatures 0.6 to 1), the rest of the corpora below. It learns `../target`'s 16 likeliest tokens at each position,
+   with their shares. Its embedding began as `../target`'s, projected onto 160 dimensions.
+2. The MTP layer: {facts['mtp_tokens'] / 1e6:.1f} M tokens, 75 % of them from {facts['own_samples']:,} rows that the hybrid wrote itself, with rollouts of three
+   steps. It learns the hybrid's distributions. It began as the target's last layer.
+
+Greedy, 96 held-out documents, 48 + 96 tokens: {found['repeated_share']:.0%} of 6-grams are repetitions; in {found['fresh_share']:.0%} of the outputs fewer
+than 30 %. Tokens of the MTP layer that are accepted where all before them were, by depth:
+
+| outputs | 1 | 2 | 3 | 4 |
+|---|---|---|---|---|
+| all | {rates} |
+| without loops | {fresh} |
+
+No row of its training was longer than 256 tokens.
+
+| source | held-out loss, nats a token |
+|---|---|
+{losses}
+
+{DATA}"""

@@ -25,17 +25,17 @@ OWN_SHARE = 0.75  # of the rows, taken from the target's own outputs
 FEATURE_WEIGHT = 0.2
 
 
-def attend_unrolled(attention, q, keys, values):
+def attend_unrolled(q, keys, values):
     """The attention of the last of several steps that predict from one another's outputs. Step k of position i is the
     chain of position i - k: it sees the first step's keys up to there, and of later steps its own chain's alone.
 
     q: queries of the last step; keys, values: of each step, for query heads; all [batch, heads, tokens, head_dim].
-    Returns [batch, tokens, hidden].
+    Returns [batch, tokens, heads x head_dim].
     """
     step, tokens = len(keys) - 1, q.shape[2]
     position = torch.arange(tokens, device=q.device)
     distance = position[:, None] - position[None, :]  # query minus key
-    scale = attention.shape.head_dim**-0.5
+    scale = q.shape[3] ** -0.5
     scores = [(q @ keys[0].transpose(2, 3)).float() * scale]
     scores[0] = scores[0].masked_fill(distance < step, float("-inf"))
     for own in range(1, step + 1):
@@ -47,7 +47,7 @@ def attend_unrolled(attention, q, keys, values):
     y = weights[..., :tokens] @ values[0]
     for own in range(1, step + 1):
         y = y + weights[..., tokens + own - 1, None] * torch.roll(values[own], step - own, dims=2)
-    return attention.o_proj(y.transpose(1, 2).flatten(2))
+    return y.transpose(1, 2).flatten(2)
 
 
 class Eagle(nn.Module):
@@ -84,7 +84,7 @@ class Eagle(nn.Module):
             q, k, v = attention.project(x, cos, sin)
             keys.append(attention.for_query_heads(k))
             values.append(attention.for_query_heads(v))
-            x = x + attend_unrolled(attention, q, keys, values)
+            x = x + attention.o_proj(attend_unrolled(q, keys, values))
             x = x + layer.mlp(layer.post_attention_layernorm(x))
             yield x
             features = torch.roll(x, 1, dims=1)
@@ -111,11 +111,16 @@ class _Distillation(torch.autograd.Function):
         return x_gradient * upstream, None if w_gradient is None else w_gradient * upstream, None
 
 
-class Rows:
-    """Makes [num_rows, ROW_LEN + 2] ids for update number i, from the corpora and the target's own outputs."""
+def distillation(x, weight, wanted):
+    """Mean cross entropy of softmax(x weight^T) against the distributions `wanted`."""
+    return _Distillation.apply(x, weight, wanted)
 
-    def __init__(self, work, num_rows, seed):
-        self._own = np.load(work / "samples.npy", mmap_mode="r")
+
+class Rows:
+    """Makes [num_rows, ROW_LEN + 2] ids for update number i, from the corpora and the target's own outputs, work/own."""
+
+    def __init__(self, work, num_rows, seed, own="samples.npy"):
+        self._own = np.load(work / own, mmap_mode="r")
         self._num_own = round(num_rows * OWN_SHARE)
         self._text = corpora.Batches(work, num_rows - self._num_own, ROW_LEN + 2, seed + 1)
         self._seed = seed
@@ -157,10 +162,10 @@ def train(target, work, device, num_tokens, tokens_per_step, seed, init=None):
             loss = 0.0
             for predicted in both["eagle"].rollouts(embedded, features[:, :ROW_LEN], NUM_ROLLOUTS):
                 x = predicted[:, chosen].reshape(-1, predicted.shape[-1]).float()
-                loss = loss + _Distillation.apply(x, head, wanted) + FEATURE_WEIGHT * F.smooth_l1_loss(x, true.float())
+                loss = loss + distillation(x, head, wanted) + FEATURE_WEIGHT * F.smooth_l1_loss(x, true.float())
             small = both["small"](ids[:, 1 : ROW_LEN + 1])[:, chosen]
             small = small.reshape(-1, small.shape[-1])
-            return loss / NUM_ROLLOUTS + _Distillation.apply(small, both["small"].embed_tokens.weight, wanted)
+            return loss / NUM_ROLLOUTS + distillation(small, both["small"].embed_tokens.weight, wanted)
 
     num_steps = num_tokens // tokens_per_step
     training.run("drafts", both, loss_of_step, num_steps, PEAK_RATE, work)

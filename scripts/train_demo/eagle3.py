@@ -20,6 +20,7 @@ from torch import nn
 import cards
 import corpora
 import drafts
+import evaluate
 import llama
 import samples
 import target as target_recipe
@@ -92,7 +93,7 @@ class Eagle3(nn.Module):
             q, k, v = attention.project(joined, cos, sin)
             keys.append(attention.for_query_heads(k))
             values.append(attention.for_query_heads(v))
-            x = normed + drafts.attend_unrolled(attention, q, keys, values)
+            x = normed + attention.o_proj(drafts.attend_unrolled(q, keys, values))
             x = x + layer.mlp(layer.post_attention_layernorm(x))
             yield self.norm(x)
             features = torch.roll(x, 1, dims=1)  # before the norm
@@ -168,8 +169,7 @@ def train(head, target, ids_of_rows, rows, work, device, num_steps, rows_per_ste
 
 @torch.no_grad()
 def acceptance(head, target, ids_of_rows, work, device, num_rows=64, new=96, prompt=48):
-    """Returns the share of accepted tokens at each depth of a greedy chain that was accepted so far, on the target's
-    greedy continuations of held-out documents."""
+    """Returns evaluate.accepted_by_depth of the target's greedy continuations of held-out documents."""
     prompts = samples.document_starts(work, "held_out", num_rows, prompt, seed=3)
     generator = torch.Generator(device).manual_seed(3)
     ids = torch.from_numpy(samples.generate(target, prompts, new, np.zeros(num_rows), generator, device))
@@ -177,12 +177,7 @@ def acceptance(head, target, ids_of_rows, work, device, num_rows=64, new=96, pro
         tapped, _ = states_of(target, ids[:, :-1])
         embedded = F.embedding(ids[:, 1:-1], target.embed_tokens.weight)
         best = [ids_of_rows[head.lm_head(x).argmax(-1)] for x in head.rollouts(embedded, tapped[:, :-1], NUM_DEPTHS)]
-    hits = torch.stack([row == ids[:, 2:] for row in best])[:, :, prompt:]  # [steps, rows, positions]
-    width = hits.shape[2] - NUM_DEPTHS
-    chains = torch.stack([hits[step, :, step : step + width] for step in range(NUM_DEPTHS)])
-    accepted = chains.cumprod(dim=0).float().mean(dim=(1, 2))
-    before = torch.cat([torch.ones(1), accepted[:-1]])
-    return (accepted / before).tolist()
+    return evaluate.accepted_by_depth(best, ids, prompt)
 
 
 def write(folder, head, ids_of_rows, card):

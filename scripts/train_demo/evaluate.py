@@ -28,6 +28,20 @@ def _accept_length(hits):
     return at, steps
 
 
+def accepted_by_depth(chosen, ids, prompt_len):
+    """Returns the share of accepted tokens at each depth of a greedy chain that was accepted so far.
+
+    ids: [rows, tokens], the target's greedy output after prompt_len tokens. chosen: for each step [rows, tokens - 2],
+    position i holding the step's token for position i + 2.
+    """
+    hits = torch.stack([row == ids[:, 2:] for row in chosen])[:, :, prompt_len:]  # [steps, rows, positions]
+    num_steps, width = len(hits), hits.shape[2] - len(hits)
+    chains = torch.stack([hits[step, :, step : step + width] for step in range(num_steps)])
+    accepted = chains.cumprod(dim=0).float().mean(dim=(1, 2))
+    before = torch.cat([torch.ones(1), accepted[:-1]])
+    return (accepted / before).tolist()
+
+
 def _rows_in_use(ranked, num_rows, device):
     return torch.as_tensor(np.sort(ranked[:num_rows]).astype(np.int64), device=device)
 

@@ -40,7 +40,7 @@ def _config(shape, architecture, tied):
     }
 
 
-def _write(folder, config, weights, tokenizer, card):
+def write(folder, config, weights, tokenizer, card):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     tensors = {name: weight.detach().cpu().to(torch.bfloat16).contiguous() for name, weight in weights.items()}
@@ -55,10 +55,10 @@ def _write(folder, config, weights, tokenizer, card):
 def write_llama(folder, model, tokenizer, card):
     """The head is tied to the embedding."""
     weights = {f"model.{name}": weight for name, weight in model.state_dict().items()}
-    _write(folder, _config(model.shape, "LlamaForCausalLM", tied=True), weights, tokenizer, card)
+    write(folder, _config(model.shape, "LlamaForCausalLM", tied=True), weights, tokenizer, card)
 
 
 def write_eagle(folder, eagle, tokenizer, card):
     """EAGLE-1 layout: without embedding and head, which are the target's."""
     config = _config(eagle.shape, "LlamaForCausalLMEagle", tied=True) | {"bias": False}
-    _write(folder, config, eagle.state_dict(), tokenizer, card)
+    write(folder, config, eagle.state_dict(), tokenizer, card)

@@ -163,22 +163,26 @@ class Llama(nn.Module):
 
 
 class _HeadLoss(torch.autograd.Function):
-    """Mean cross entropy of a linear head. Logits exist for `chunk` tokens at a time and are computed once: gradients
-    are computed in the forward pass, while the probabilities are available. weight may be frozen."""
+    """Mean cross entropy of a linear head against a few tokens' shares at each position. Logits exist for `chunk`
+    positions at a time and are computed once: gradients are computed in the forward pass, while the probabilities are
+    available. weight may be frozen.
+
+    features: [n, hidden]; targets: [n, k] ids, different ones in each row; shares: [n, k], a row's sum is 1.
+    """
 
     @staticmethod
-    def forward(ctx, features, weight, targets, chunk):
+    def forward(ctx, features, weight, targets, shares, chunk):
         with torch.autocast(features.device.type, enabled=False):
             x, w = features.to(torch.bfloat16), weight.to(torch.bfloat16)
             x_gradient = torch.empty_like(x)
             w_gradient = torch.zeros_like(weight) if weight.requires_grad else None
             total = torch.zeros((), device=x.device)
             for first in range(0, len(x), chunk):
-                part, target = x[first : first + chunk], targets[first : first + chunk, None]
+                part, target, share = (of[first : first + chunk] for of in (x, targets, shares))
                 probability = torch.softmax((part @ w.T).float(), dim=-1)
                 at_target = probability.gather(1, target)
-                total -= at_target.clamp_min(1e-30).log().sum()
-                probability.scatter_(1, target, at_target - 1.0)
+                total -= (share * at_target.clamp_min(1e-30).log()).sum()
+                probability.scatter_(1, target, at_target - share)
                 gradient = probability.to(torch.bfloat16)
                 x_gradient[first : first + chunk] = gradient @ w
                 if w_gradient is not None:
@@ -192,11 +196,17 @@ class _HeadLoss(torch.autograd.Function):
         x_gradient, w_gradient = ctx.saved_tensors
         scale = upstream / len(x_gradient)
         w_gradient = None if w_gradient is None else (w_gradient * scale).to(ctx.dtypes[1])
-        return (x_gradient * scale).to(ctx.dtypes[0]), w_gradient, None, None
+        return (x_gradient * scale).to(ctx.dtypes[0]), w_gradient, None, None, None
+
+
+def head_loss(features, weight, targets, shares, chunk=2048):
+    """Mean cross entropy, as _HeadLoss says, for features [..., hidden]."""
+    n = targets.numel() // targets.shape[-1]
+    targets, shares = targets.reshape(n, -1), shares.reshape(n, -1).to(features.device)
+    return _HeadLoss.apply(features.reshape(n, -1), weight, targets, shares, chunk)
 
 
 def next_token_loss(model, ids, chunk=2048):
     """Mean cross entropy of predicting ids[:, 1:] from the preceding tokens."""
-    features = model(ids[:, :-1])
-    targets = ids[:, 1:].reshape(-1)
-    return _HeadLoss.apply(features.reshape(len(targets), -1), model.embed_tokens.weight, targets, chunk)
+    targets = ids[:, 1:].reshape(-1, 1)
+    return head_loss(model(ids[:, :-1]), model.embed_tokens.weight, targets, torch.ones(targets.shape), chunk)

@@ -5,12 +5,12 @@ import torch
 
 def make_optimizers(module, weight_decay=0.1):
     """Muon (Jordan et al., 2024, with the scale of Liu et al., 2025, that lets it share AdamW's rate) for matrices;
-    AdamW for embeddings and norms."""
+    AdamW for embeddings, norms and convolutions."""
     matrices, embeddings, vectors = [], [], []
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad:
             continue
-        kind = vectors if parameter.dim() < 2 else embeddings if "embed_tokens" in name else matrices
+        kind = vectors if parameter.dim() != 2 else embeddings if "embed_tokens" in name else matrices
         kind.append(parameter)
     optimizers = []
     if matrices:

@@ -14,23 +14,31 @@ PROMPT_LEN, ROW_LEN = 32, 256
 
 
 @torch.no_grad()
-def generate(model, prompts, num_new, temperatures, generator, device):
+def continue_rows(next_logits, prompts, num_new, temperatures, generator, device):
     """Continues prompts [rows, prompt_len] by num_new tokens; temperatures: [rows], 0 is greedy.
 
+    next_logits(ids): takes the prompts, then one token [rows, 1] a call, and returns the logits after the last one.
     Returns ids [rows, prompt_len + num_new]. A row continues after EOS with a new document.
     """
-    ids = torch.from_numpy(prompts).to(device)
+    fresh = ids = torch.from_numpy(prompts).to(device)
     heat = torch.as_tensor(temperatures, dtype=torch.float32, device=device)[:, None]
-    caches = [llama.LayerCache(model.shape, len(ids), ids.shape[1] + num_new, device) for _ in model.layers]
-    fresh = ids
-    with training.autocast(device):
-        for _ in range(num_new):
-            logits = model.logits(model(fresh, caches)[:, -1]).float()
-            # Gumbel noise scaled by the temperature: the maximum is a sample, and at 0 the greedy choice.
-            uniform = torch.rand(logits.shape, generator=generator, device=device).clamp_min(1e-20)
-            fresh = (logits - heat * torch.log(-torch.log(uniform))).argmax(dim=-1, keepdim=True)
-            ids = torch.cat([ids, fresh], dim=1)
+    for _ in range(num_new):
+        logits = next_logits(fresh).float()
+        # Gumbel noise scaled by the temperature: the maximum is a sample, and at 0 the greedy choice.
+        uniform = torch.rand(logits.shape, generator=generator, device=device).clamp_min(1e-20)
+        fresh = (logits - heat * torch.log(-torch.log(uniform))).argmax(dim=-1, keepdim=True)
+        ids = torch.cat([ids, fresh], dim=1)
     return ids.cpu().numpy()
+
+
+def generate(model, prompts, num_new, temperatures, generator, device):
+    """Continues prompts as continue_rows does, by a llama.Llama."""
+    capacity = prompts.shape[1] + num_new
+    caches = [llama.LayerCache(model.shape, len(prompts), capacity, device) for _ in model.layers]
+    with training.autocast(device):
+        return continue_rows(
+            lambda ids: model.logits(model(ids, caches)[:, -1]), prompts, num_new, temperatures, generator, device
+        )
 
 
 def document_starts(work, split, num_rows, length, seed, names=None):
@@ -48,7 +56,7 @@ def document_starts(work, split, num_rows, length, seed, names=None):
     return np.stack(rows)
 
 
-def _temperatures(num_rows):
+def half_greedy(num_rows):
     """Half of the rows greedy, the rest at temperatures 0.6, 0.8 and 1."""
     return np.array([0.0, 0.6, 0.0, 0.8, 0.0, 1.0])[np.arange(num_rows) % 6]
 
@@ -78,7 +86,7 @@ def write_samples(model, work, device, num_rows, seed, engine=None, tokenizer=No
     if path.exists():
         return
     prompts = document_starts(work, "train", num_rows, PROMPT_LEN, seed)
-    temperatures = _temperatures(num_rows)
+    temperatures = half_greedy(num_rows)
     if engine is not None:
         written = _written_by_engine(
             engine, work / "target", tokenizer, prompts, temperatures, ROW_LEN - PROMPT_LEN, work / "prompts.jsonl"
