@@ -165,19 +165,33 @@ void GenerationLoop::Step(double now_s) {
   }
 }
 
-Batch GenerationLoop::GetNewPrefillBatch(double now_s) {
-  Batch batch = scheduler_->GetNewPrefillBatch(now_s);
+/// Lets the engine know the prefixes of all requests that were just admitted, before a pass can
+/// evict what they go on from. Fails those for which memory does not suffice; returns false then.
+bool GenerationLoop::AdoptPrefixes() {
+  std::vector<GenerateReq*> failed;
   std::vector<TokenId> rows;
-  for (Req* req : batch.reqs) {
+  for (Req* req : scheduler_->prefilling()) {
     GenerateReq& admitted = AsGenerate(req);
     if (admitted.retractions_seen == admitted.num_retractions) continue;
-    rows.clear();
-    scheduler_->cache().AppendRows(admitted.last_node, rows);
-    engine_.AdoptPrefix(*admitted.sequence, std::span(admitted.kv_slots).first(admitted.prefix_len),
-                        rows);
-    admitted.retractions_seen = admitted.num_retractions;
+    try {
+      rows.clear();
+      scheduler_->cache().AppendRows(admitted.last_node, rows);
+      engine_.AdoptPrefix(*admitted.sequence,
+                          std::span(admitted.kv_slots).first(admitted.prefix_len), rows);
+      admitted.retractions_seen = admitted.num_retractions;
+    } catch (const std::bad_alloc&) {
+      failed.push_back(&admitted);
+    }
   }
-  return batch;
+  for (GenerateReq* req : failed) {
+    Fail(*req, absl::ResourceExhaustedError("out of memory for the state of another request"));
+  }
+  return failed.empty();
+}
+
+Batch GenerationLoop::GetNewPrefillBatch(double now_s) {
+  Batch batch = scheduler_->GetNewPrefillBatch(now_s);
+  return AdoptPrefixes() ? batch : Batch();
 }
 
 /// Runs one pass and handles its results. If the pass fails, all of its requests fail.

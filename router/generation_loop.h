@@ -51,6 +51,7 @@ class GenerationLoop final : public ModelLoop {
 
   absl::Status AddRequest(TokenizedGenerateReqInput& input, double now_s);
   void FailOverdue(double now_s);
+  bool AdoptPrefixes();
   Batch GetNewPrefillBatch(double now_s);
   void RunBatch(const Batch& batch);
   void HandleResult(GenerateReq& req, const StepResult& result);

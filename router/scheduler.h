@@ -109,6 +109,7 @@ class Scheduler {
   bool DecodeIsDue(bool prefilled) const;
 
   std::span<Req* const> running() const { return running_; }
+  std::span<Req* const> prefilling() const { return prefilling_; }
   int64_t num_queued() const { return queue_.size(); }
   /// Tokens of the queued requests, including the output of retracted ones. O(num_queued).
   WaitingTokens waiting_tokens() const;

@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/dtype.h"
 #include "base/status_macros.h"
+#include "io/quote.h"
 #include "vocab/vocab_list.h"
 
 namespace shortlist {
@@ -120,6 +121,11 @@ absl::Status CheckHead(const DraftCheckpoint& draft, int64_t num_mapped, int64_t
                        ", and there is no d2t: engines read its rows as the first ids"));
   }
   const std::optional<int64_t> stated = draft.draft_vocab_size();
+  if (const auto field = draft.config.find("draft_vocab_size");
+      field != draft.config.end() && !field->is_null() && !stated.has_value()) {
+    fault("draft-vocab-size", absl::StrCat("config.json: draft_vocab_size ", Quote(*field),
+                                           " is not a number of rows: engines reject it"));
+  }
   const int64_t expected = draft.d2t.exists() ? num_mapped : num_rows;
   if (stated.has_value() && expected > 0 && *stated != expected) {
     fault("draft-vocab-size", absl::StrCat("config.json: draft_vocab_size ", *stated, ", where ",

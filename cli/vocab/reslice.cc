@@ -20,6 +20,7 @@
 #include "cli/flags/flag_kinds.h"
 #include "cli/vocab/draft_target.h"
 #include "cli/vocab/encoded_texts.h"
+#include "cli/vocab/head_checks.h"
 #include "cli/vocab/pins.h"
 #include "cli/vocab/text_corpora.h"
 #include "cli/vocab/text_loss.h"
@@ -142,6 +143,17 @@ absl::Status CheckVocabulary(const DraftCheckpoint& draft, const DraftTarget& ta
                                                     others));
 }
 
+/// Refuses what `vocab doctor` would find in the new file too.
+absl::Status CheckSound(const DraftCheckpoint& draft, const SourceHead& head, int64_t vocab_size) {
+  Findings findings;
+  SHORTLIST_RETURN_IF_ERROR(CheckHead(draft, std::ssize(head.ids), vocab_size, findings));
+  for (const MapFault& fault : findings.faults) {
+    if (fault.code != "head-values" && fault.code != "draft-vocab-size") continue;
+    return absl::FailedPreconditionError(absl::StrCat(draft.path, ": ", fault.message));
+  }
+  return absl::OkStatus();
+}
+
 /// Counts the texts of --text; tokens without a row in `has_row` count as lost.
 absl::StatusOr<TextLoss> CountTexts(const ResliceFlags& flags, const ListTokenizer& tokenizer,
                                     std::vector<bool> has_row, std::istream& in) {
@@ -181,6 +193,7 @@ absl::Status Reslice(const ResliceFlags& flags, std::istream& in, std::ostream& 
   const int64_t vocab_size = target.tokenizer.vocab_size();
   SHORTLIST_ASSIGN_OR_RETURN(const SourceHead head,
                              FindSourceHead(draft, target.weights, vocab_size));
+  SHORTLIST_RETURN_IF_ERROR(CheckSound(draft, head, vocab_size));
   SHORTLIST_ASSIGN_OR_RETURN(NewFolder folder, NewFolder::Create(flags.out));
   const std::vector<bool> old_rows = HasRow(head.ids, vocab_size);
 

@@ -129,7 +129,7 @@ absl::Status ReadShape(const ConfigFields& fields, const Family& family, ModelCo
   SHORTLIST_ASSIGN_OR_RETURN(config.context_len,
                              fields.Int("max_position_embeddings", 1, kMaxContextLen));
   SHORTLIST_ASSIGN_OR_RETURN(config.rms_norm_eps,
-                             fields.Real("rms_norm_eps", 0.0, 1.0, /*otherwise=*/1e-6));
+                             fields.Real("rms_norm_eps", 0.0, 1.0, family.default_epsilon));
   return absl::OkStatus();
 }
 

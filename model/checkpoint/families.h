@@ -35,7 +35,8 @@ struct Family {
   const char* intermediate_field = "intermediate_size";  // of the MLPs, if there are any
   // True if num_key_value_heads is num_attention_heads unless config.json gives it.
   bool has_default_kv_heads = false;
-  int64_t default_head_dim = 0;  // 0: hidden_size / num_attention_heads
+  int64_t default_head_dim = 0;   // 0: hidden_size / num_attention_heads
+  double default_epsilon = 1e-6;  // of rms_norm_eps
   bool qkv_bias = false;
   bool qk_norm = false;
   bool norms_all_heads = false;

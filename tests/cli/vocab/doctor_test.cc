@@ -138,6 +138,7 @@ TEST_F(DoctorTest, PlantedFaultsAreFound) {
       {"head-rows", [](DraftFiles& files) { files.head.resize(2900 * 2 * kDraftWidth); }},
       {"head-missing", [](DraftFiles& files) { files.head.clear(); }},
       {"draft-vocab-size", [](DraftFiles& files) { files.config["draft_vocab_size"] = 32000; }},
+      {"draft-vocab-size", [](DraftFiles& files) { files.config["draft_vocab_size"] = 0; }},
       {"d2t-missing",
        [](DraftFiles& files) {
          files.d2t.clear();

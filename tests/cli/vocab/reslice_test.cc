@@ -262,6 +262,12 @@ TEST_F(ResliceTest, BadInputIsRejected) {
   files.head.resize(files.head.size() / 2);
   refused(files, "the head has 1500 rows, d2t 3000");
   files = good;
+  files.head.replace(500, 2, "\xC0\x7F");
+  refused(files, "1 row with NaN or infinity and 0 rows of zeros");
+  files = good;
+  files.config["draft_vocab_size"] = 1.5;
+  refused(files, "draft_vocab_size 1.5 is not a number of rows");
+  files = good;
   files.config["vocab_size"] = 32000;
   refused(files, "made for a vocabulary of 32000");
   files = good;

@@ -365,6 +365,21 @@ TEST_F(ConfigTest, ExpertsTakeThePlaceOfMlps) {
   }
 }
 
+/// As in transformers' own configurations.
+TEST_F(ConfigTest, EpsilonOfNormsHasTheFamilysDefault) {
+  for (const auto& [architecture, epsilon] :
+       {std::pair("LlamaForCausalLM", 1e-6), std::pair("Phi3ForCausalLM", 1e-5),
+        std::pair("Olmo2ForCausalLM", 1e-5), std::pair("Ernie4_5ForCausalLM", 1e-5)}) {
+    json config = GoodConfig();
+    config["architectures"] = {architecture};
+    config.erase("model_type");
+    config.erase("rms_norm_eps");
+    const auto parsed = ParseModelConfig(config, "config.json");
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(parsed->rms_norm_eps, epsilon) << architecture;
+  }
+}
+
 TEST_F(ConfigTest, MutatedConfigsGiveErrorsOrShapesInBounds) {
   constexpr unsigned kSeed = 5;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
