@@ -132,8 +132,8 @@ TensorEntry RowsOf(const TensorEntry& entry, int64_t first, int64_t count) {
   rows.offset += first * row_bytes;
   rows.num_elements = count * columns;
   rows.num_bytes = rows.num_elements * element_bytes;
-  rows.shape = entry.shape.size() > 1 ? std::vector<int64_t>{count, columns}
-                                      : std::vector<int64_t>{count};
+  rows.shape =
+      entry.shape.size() > 1 ? std::vector<int64_t>{count, columns} : std::vector<int64_t>{count};
   return rows;
 }
 

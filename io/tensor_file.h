@@ -82,8 +82,8 @@ class TensorFile {
 /// a whole number of bytes below 2^60.
 absl::Status SetSize(int64_t bits, TensorEntry& entry);
 
-/// Returns rows [first, first + count) of a contiguous tensor, seen as a matrix whose columns are its
-/// last dimension, as a tensor of its own: [count, columns], or [count] of a tensor of one
+/// Returns rows [first, first + count) of a contiguous tensor, seen as a matrix whose columns are
+/// its last dimension, as a tensor of its own: [count, columns], or [count] of a tensor of one
 /// dimension. Whole heads if paired_rows is not 0.
 TensorEntry RowsOf(const TensorEntry& entry, int64_t first, int64_t count);
 

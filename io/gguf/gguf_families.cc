@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kMtpLayers[] = "nextn_predict_layers";
 constexpr char kExpertWidth[] = "expert_feed_forward_length";
 constexpr char kSharedExpertWidth[] = "expert_shared_feed_forward_length";
 
@@ -79,12 +78,12 @@ constexpr GgufName kQwen35Tensors[] = {{"ssm_a", "linear_attn.A"},
                                        {"ssm_dt.bias", "linear_attn.dt_bias"}};
 constexpr const char* kQwen35Keys[] = {
     "full_attention_interval", "ssm.conv_kernel", "ssm.state_size",          "ssm.group_count",
-    "ssm.time_step_rank",      "ssm.inner_size",  "rope.dimension_sections", kMtpLayers,
+    "ssm.time_step_rank",      "ssm.inner_size",  "rope.dimension_sections", kMtpLayersKey,
 };
 constexpr const char* kQwen35MoeKeys[] = {
     "full_attention_interval", "ssm.conv_kernel",    "ssm.state_size",
     "ssm.group_count",         "ssm.time_step_rank", "ssm.inner_size",
-    "rope.dimension_sections", kMtpLayers,           "expert_count",
+    "rope.dimension_sections", kMtpLayersKey,        "expert_count",
     "expert_used_count",       kExpertWidth,         kSharedExpertWidth,
 };
 constexpr const char* kExpertKeys[] = {"expert_count", "expert_used_count", kExpertWidth,

@@ -13,6 +13,9 @@
 
 namespace shortlist {
 
+/// The number of blocks for multi-token prediction, which come last.
+inline constexpr char kMtpLayersKey[] = "nextn_predict_layers";
+
 class GgufKeys;
 
 /// A name in GGUF files, and in Hugging Face's.

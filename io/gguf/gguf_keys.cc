@@ -15,7 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
-constexpr char kMtpLayers[] = "nextn_predict_layers";
 
 /// Keys that are read, or do not change the result, in every architecture.
 constexpr const char* kKnownKeys[] = {
@@ -80,7 +79,8 @@ absl::StatusOr<json> GgufKeys::RopeScaling() const {
 
 absl::StatusOr<int64_t> GgufKeys::NumLayers() const {
   SHORTLIST_ASSIGN_OR_RETURN(const int64_t num_blocks, Size("block_count"));
-  SHORTLIST_ASSIGN_OR_RETURN(const auto num_mtp, metadata_.Int(Key(kMtpLayers), 0, num_blocks - 1));
+  SHORTLIST_ASSIGN_OR_RETURN(const auto num_mtp,
+                             metadata_.Int(Key(kMtpLayersKey), 0, num_blocks - 1));
   return num_blocks - num_mtp.value_or(0);
 }
 
