@@ -20,7 +20,7 @@ struct Part {
 
 /// Returns where the rows of a query or key head lie in it: those that rotate together half a head
 /// apart, as the kernel wants them, are stored next to each other if config.rotates_neighbours.
-std::vector<int64_t> HeadRows(const ModelConfig& config) {
+std::vector<int64_t> RowsOfHeads(const ModelConfig& config) {
   std::vector<int64_t> rows;
   for (int64_t first : {0, 1}) {
     for (int64_t i = first; i < config.rotary_dim; i += 2) rows.push_back(i);
@@ -63,7 +63,7 @@ absl::Status Attention::LoadProjections(Checkpoint& checkpoint, const std::strin
   // Rows of the three weights alternate. Those in blocks are decoded where they cannot.
   std::array<SourceWeight, 3> weights;
   // With output gates, the rows of each query head are followed by those of its gate.
-  const std::vector<int64_t> head_rows = HeadRows(config);
+  const std::vector<int64_t> head_rows = RowsOfHeads(config);
   const auto rows_of_weights = [&] {
     std::vector<MatrixView> rows;
     for (int64_t head = 0; head < config.num_kv_heads; ++head) {
@@ -109,7 +109,7 @@ absl::Status Attention::LoadProjections(Checkpoint& checkpoint, const std::strin
 absl::Status Attention::LoadBiases(Checkpoint& checkpoint, const std::string& prefix,
                                    const ModelConfig& config, ThreadPool& pool) {
   const std::array parts = PartsOf(config);
-  const std::vector<int64_t> head_rows = HeadRows(config);
+  const std::vector<int64_t> head_rows = RowsOfHeads(config);
   std::array<Matrix, 3> biases;
   for (size_t i = 0; i < parts.size(); ++i) {
     SHORTLIST_ASSIGN_OR_RETURN(
@@ -181,14 +181,14 @@ const float* Attention::Forward(const ModelConfig& config, const ForwardBatch& b
       .sin = rope.sin(),
       .query_scale = rope.query_scale(),
       .slots = batch.out_slots().data(),
-      .rows = Floats(scratch.qkv),
+      .rows = FloatsOf(scratch.qkv),
   };
   AttentionLayout layout = batch.layout();
   layout.window = window_;
-  float* const attended = Floats(scratch.attended);
+  float* const attended = FloatsOf(scratch.attended);
   SelfAttentionCpu(cache, layout, qkv, static_cast<float>(config.attention_scale), attended, pool);
   if (!config.output_gate) return attended;
-  float* const gate = Floats(scratch.gate);
+  float* const gate = FloatsOf(scratch.gate);
   LinearCpu(gate_, input, batch.num_tokens(), gate, /*accumulate=*/false, pool);
   GateCpu(Activation::kSigmoid, gate, batch.num_tokens(), config.num_heads * config.head_dim,
           attended, pool);

@@ -69,7 +69,7 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   const float scale = static_cast<float>(config.residual_scale);
   // Adds rows of scratch.branch to the residual stream, after a norm if there is one.
   const auto add_branch = [&](const Matrix& norm) {
-    float* const branch = Floats(scratch.branch);
+    float* const branch = FloatsOf(scratch.branch);
     if (norm.defined() && scale == 1.0f) {
       AddRmsNormCpu(branch, norm.floats(), epsilon, num_tokens, config.hidden, hidden, pool);
       return;
@@ -83,7 +83,7 @@ void DecoderLayer::Forward(const ModelConfig& config, const ForwardBatch& batch,
   const auto add = [&](const PackedLinear& weight, const Matrix& bias, const float* input,
                        const Matrix& norm) {
     const bool at_once = !norm.defined() && scale == 1.0f;
-    float* const sum = at_once ? hidden : Floats(scratch.branch);
+    float* const sum = at_once ? hidden : FloatsOf(scratch.branch);
     LinearCpu(weight, {input}, num_tokens, sum, /*accumulate=*/at_once, pool);
     if (bias.defined()) AddBiasCpu(sum, bias.floats(), num_tokens, config.hidden, pool);
     if (!at_once) add_branch(norm);

@@ -169,13 +169,13 @@ const float* DeltaNet::Forward(const ModelConfig& config, int64_t index,
                                const LinearInput& input, LayerScratch& scratch,
                                ThreadPool& pool) const {
   const auto project = [&](const PackedLinear& weight, Arena& rows) {
-    LinearCpu(weight, input, num_tokens, Floats(rows), /*accumulate=*/false, pool);
-    return Floats(rows);
+    LinearCpu(weight, input, num_tokens, FloatsOf(rows), /*accumulate=*/false, pool);
+    return FloatsOf(rows);
   };
   const Inputs inputs = {.channels = project(channels_, scratch.qkv),
                          .gates = project(gates_, scratch.step_gates),
                          .z = project(z_, scratch.gate),
-                         .out = Floats(scratch.attended)};
+                         .out = FloatsOf(scratch.attended)};
   Run(config, index, steps, inputs, pool);
   return inputs.out;
 }

@@ -166,17 +166,17 @@ void Experts::Forward(const ModelConfig& config, const LinearInput& input, int64
   const int64_t hidden = config.hidden;
   const float* x = input.x;
   if (input.norm_weight != nullptr) {
-    float* const normed = Floats(scratch.normed);
+    float* const normed = FloatsOf(scratch.normed);
     RmsNormCpu(x, input.norm_weight, input.norm_epsilon, num_tokens, hidden, normed, pool);
     x = normed;
   }
-  float* const logits = Floats(scratch.expert_logits);
+  float* const logits = FloatsOf(scratch.expert_logits);
   LinearCpu(router_, {x}, num_tokens, logits, /*accumulate=*/false, pool);
   const Routing routing = Route(config.experts, logits, num_tokens);
 
-  float* const sums = Floats(scratch.branch);
-  float* const gathered = Floats(scratch.expert_input);
-  float* const output = Floats(scratch.expert_output);
+  float* const sums = FloatsOf(scratch.branch);
+  float* const gathered = FloatsOf(scratch.expert_input);
+  float* const output = FloatsOf(scratch.expert_output);
   std::fill_n(sums, num_tokens * hidden, 0.0f);
   for (const auto& [expert, first, count] : routing.groups) {
     const int32_t* const tokens = routing.tokens.data() + first;

@@ -33,7 +33,7 @@ struct LayerScratch {
   void Reserve(const ModelConfig& config, int64_t num_tokens);
 };
 
-inline float* Floats(Arena& arena) { return static_cast<float*>(arena.data()); }
+inline float* FloatsOf(Arena& arena) { return static_cast<float*>(arena.data()); }
 
 }  // namespace shortlist
 

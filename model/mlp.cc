@@ -42,13 +42,13 @@ absl::StatusOr<Mlp> Mlp::Load(Checkpoint& checkpoint, const std::string& prefix,
 
 const float* Mlp::Forward(const ModelConfig& config, const LinearInput& input, int64_t num_tokens,
                           LayerScratch& scratch, ThreadPool& pool) const {
-  float* const gated = Floats(scratch.gated);
+  float* const gated = FloatsOf(scratch.gated);
   if (!config.mlp_bias) {
     GatedLinearCpu(gate_, up_, input, num_tokens, config.activation, gated, pool);
     return gated;
   }
   const int64_t width = gate_.out_features();
-  float* const gate = Floats(scratch.mlp_gate);
+  float* const gate = FloatsOf(scratch.mlp_gate);
   LinearCpu(gate_, input, num_tokens, gate, /*accumulate=*/false, pool);
   AddBiasCpu(gate, gate_bias_.floats(), num_tokens, width, pool);
   LinearCpu(up_, input, num_tokens, gated, /*accumulate=*/false, pool);
