@@ -278,8 +278,13 @@ void GenerationLoop::HandleFinished(GenerateReq& req) {
                        .prompt_tokens = req.prompt_len,
                        .completion_tokens = req.num_sent,
                        .stats = sequence.stats});
-  const std::span<const int32_t> slots(req.kv_slots);
-  engine_.End(*req.sequence, slots.first(std::min(req.shareable_len, sequence.cached_len)));
+  const bool shares = !scheduler_->options().disable_radix_cache;
+  const int64_t shared_len = shares ? std::min(req.shareable_len, sequence.cached_len) : 0;
+  try {
+    engine_.End(*req.sequence, std::span<const int32_t>(req.kv_slots).first(shared_len));
+  } catch (const std::bad_alloc&) {
+    // The request has its terminal row. Others compute what it does not leave behind.
+  }
   scheduler_->Finish(req);
   reqs_.erase(reqs_.find(req.rid));
 }

@@ -18,15 +18,16 @@ constexpr int64_t kBlockTokens = 32;
 /// One key head of one chain, with its value heads.
 class HeadRun {
  public:
+  /// query_scale, key_scale: [key_dim], see Prepare.
   HeadRun(const DeltaNetShape& shape, const DeltaNetWeights& weights, const DeltaNetChain& chain,
-          int64_t key_head)
+          int64_t key_head, const float* query_scale, const float* key_scale)
       : shape_(shape),
         weights_(weights),
         chain_(chain),
         key_head_(key_head),
         group_(shape.num_value_heads / shape.num_key_heads),
-        query_scale_(shape.key_dim, 1.0f / static_cast<float>(shape.key_dim)),
-        key_scale_(shape.key_dim, 1.0f / std::sqrt(static_cast<float>(shape.key_dim))) {}
+        query_scale_(query_scale),
+        key_scale_(key_scale) {}
 
   void Run() {
     const int64_t state_floats = group_ * shape_.head_state_floats();
@@ -98,8 +99,8 @@ class HeadRun {
         run(2 * num_keys + ValueHead(g) * shape_.value_dim, shape_.value_dim,
             block.values + i * values + g * shape_.value_dim);
       }
-      table_.rms_norm(query, query_scale_.data(), epsilon, key_dim, query);
-      table_.rms_norm(key, key_scale_.data(), epsilon, key_dim, key);
+      table_.rms_norm(query, query_scale_, epsilon, key_dim, query);
+      table_.rms_norm(key, key_scale_, epsilon, key_dim, key);
       for (int64_t g = 0; g < group_; ++g) {
         const int64_t head = ValueHead(g);
         const double a = chain_.gates[t][head] + weights_.dt_bias[head];
@@ -157,16 +158,21 @@ class HeadRun {
   const DeltaNetWeights& weights_;
   const DeltaNetChain& chain_;
   const int64_t key_head_, group_;
-  const std::vector<float> query_scale_, key_scale_;  // [key_dim]
+  const float* const query_scale_;
+  const float* const key_scale_;
 };
 
 }  // namespace
 
 void DeltaNetCpu(const DeltaNetShape& shape, const DeltaNetWeights& weights,
                  std::span<const DeltaNetChain> chains, ThreadPool& pool) {
+  const float root = std::sqrt(static_cast<float>(shape.key_dim));
+  const std::vector<float> key_scale(shape.key_dim, 1.0f / root);
+  const std::vector<float> query_scale(shape.key_dim, 1.0f / static_cast<float>(shape.key_dim));
   const auto run = [&](int64_t task) {
     const DeltaNetChain& chain = chains[task / shape.num_key_heads];
-    HeadRun(shape, weights, chain, task % shape.num_key_heads).Run();
+    HeadRun(shape, weights, chain, task % shape.num_key_heads, query_scale.data(), key_scale.data())
+        .Run();
   };
   pool.Run(
       static_cast<int64_t>(chains.size()) * shape.num_key_heads,
