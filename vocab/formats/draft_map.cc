@@ -94,6 +94,9 @@ absl::Status CheckMask(const std::vector<int64_t>& mask, const std::vector<int64
 
 /// A mask has an element for each token of the target and for each row that a model may add.
 absl::Status CheckMaskLength(int64_t num_elements, int64_t vocab_size) {
+  if (num_elements == 0) {
+    return absl::InvalidArgumentError("t2d has no elements: it was never filled in");
+  }
   const int64_t bound =
       vocab_size == 0 ? VocabList::kMaxVocabSize : vocab_size + VocabList::kMaxPadding;
   if (num_elements <= bound) return absl::OkStatus();

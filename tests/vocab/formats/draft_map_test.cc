@@ -99,6 +99,16 @@ TEST(DraftMapTest, MaskMismatchIsNamedByCause) {
   EXPECT_THAT(Refusal({1, 1, 1}, places), HasSubstr("t2d[2] is 2, not 0 or 1: t2d is a mask"));
 }
 
+TEST(DraftMapTest, EmptyMaskIsRejected) {
+  SafetensorsWriter writer;
+  writer.Add("d2t", "I64", std::vector<int64_t>{3}, Bytes<int64_t>({1, 1, 1}));
+  writer.Add("t2d", "I8", std::vector<int64_t>{0}, "");
+  const auto file = OpenSafetensors(WriteTemp("d2t.safetensors", writer.File()));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(std::string(ReadDraftMap(*file, /*vocab_size=*/1000).status().message()),
+              HasSubstr("t2d has no elements"));
+}
+
 TEST(DraftMapTest, OverlongMaskIsRejected) {
   const std::vector<int64_t> d2t = {1, 1, 1};
   EXPECT_THAT(Read(d2t, MaskOf({1, 2, 3}, /*vocab_size=*/1000 + 1024))->ids, ElementsAre(1, 2, 3));
